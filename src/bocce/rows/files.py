@@ -302,24 +302,36 @@ class FileRows(Rows):
             return Dense(X).with_column()
         return Dense(X)
 
-    def widened(self, parts: Iterable[int] | None = None) -> Iterator[tuple[Array, Array]]:
-        """X as float64, and y, of each part (all, or those named), valid until the next."""
-        widen = Widener(self)
-        for X, y in self.read(parts):
-            yield widen(X), y
-
     def read(self, parts: Iterable[int] | None = None) -> Iterator[tuple[Array, Array]]:
         """X and y of each part (all, or those named), valid until the next is taken."""
         named = range(self.X.n_parts) if parts is None else parts
         with closing(self.X.stream(named)) as stream:
             yield from stream
 
+    def pieces(self, rows: Index | None = None) -> Iterator[Rows]:
+        """All rows, or those named in their order, a part at a time in memory."""
+        parts = self.read() if rows is None else self._named(rows)
+        for X, _ in parts:
+            yield self.like(X)
+
     def blocks(self, rows: Index | None = None) -> Iterator[Array]:
-        if rows is None:
-            yield from (X for X, _ in self.widened())
-            return
-        for X, _ in self._named(rows):
-            yield from self.like(X).blocks()
+        for piece in self.pieces(rows):
+            yield from piece.blocks()
+
+    def in_cache(self) -> Iterator[Array]:
+        for piece in self.pieces():
+            yield from piece.in_cache()
+
+    def times(self, w: Array, rows: Index | None = None) -> Array:
+        return np.concatenate([piece.times(w) for piece in self.pieces(rows)])
+
+    def combine(self, c: Array, rows: Index | None = None) -> Array:
+        total = np.zeros((self.d, *c.shape[1:]))
+        start = 0
+        for piece in self.pieces(rows):
+            total += piece.combine(c[start : start + piece.n])
+            start += piece.n
+        return total
 
     def _named(self, rows: Index) -> Iterator[tuple[Array, Array]]:
         """X and y of the rows named, in their order, a part at a time."""
@@ -370,23 +382,3 @@ class ScaledFile(FileRows):
 
     def fingerprint(self) -> str:
         return f"{super().fingerprint()} {digest(self.centre, self.scale)}"
-
-
-class Widener:
-    """Parts as float64, with a 1 behind each row where the rows have a column of ones.
-
-    All go into the same memory, because new pages cost more than the numbers. Rows lie as in the
-    part, by columns or by rows: to turn them around costs more than to widen them.
-    """
-
-    def __init__(self, rows: FileRows) -> None:
-        self.shape = (rows.X.most_rows, rows.d)
-        self.room = np.ones((0, rows.d))
-
-    def __call__(self, X: Array) -> Array:
-        if not len(self.room):
-            by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
-            self.room = np.ones(self.shape, order="F" if by_columns else "C")
-        block = self.room[: len(X)]
-        block[:, : X.shape[1]] = X
-        return block

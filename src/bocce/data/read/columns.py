@@ -6,12 +6,12 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._checks import refused
-from ..._extras import arrow
 from ..._types import Array, Arrow
 from ...rows.files import Block
 from .parts import NO_LIMIT
@@ -49,7 +49,6 @@ class Selection:
     text: bool  # Is the target text?
     dtype: np.dtype[Any]
     options: ReadOptions
-    alike: Arrow  # the schema of features that are all of the type of X
 
     @property
     def read(self) -> list[str]:
@@ -73,7 +72,7 @@ class Selection:
         found[self.target] = "text" if self.text else "number"
         return found
 
-    @property
+    @cached_property
     def d(self) -> int:
         return sum(self.widths.values())
 
@@ -99,7 +98,8 @@ class Selection:
         """By columns, as Arrow has them: to turn them around would cost more than to read them.
         Lists of numbers are rows already."""
         features = batch.remove_column(len(self.widths))
-        if features.schema.equals(self.alike) and (X := _stacked(features)) is not None:
+        X = _stacked(features)
+        if X is not None and X.dtype == self.dtype:
             return X
         with np.errstate(over="ignore"):  # what float32 cannot hold is refused later
             if len(self.widths) == 1:
@@ -151,12 +151,13 @@ def bad_value(place: str, name: str, value: float) -> ValueError:
 
 
 def _stacked(batch: Arrow) -> Array | None:
-    """Columns of one type as one array, in one call; None where a value is missing."""
+    """The columns as one array of the type that holds them all, in one call; None where a value is
+    missing, or a column is more than a number."""
     import pyarrow as pa
 
     try:
         tensor = batch.to_tensor(row_major=False)
-    except pa.ArrowTypeError:
+    except (pa.ArrowTypeError, pa.ArrowNotImplementedError):
         return None
     return np.asarray(tensor.to_numpy())
 
@@ -202,7 +203,6 @@ def as_text(column: Arrow) -> Array:
 
 def select(schema: Arrow, source: str, options: ReadOptions) -> Selection:
     """The target is the last column unless named; the features are all others unless named."""
-    pa = arrow()
     names = schema.names
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -215,9 +215,7 @@ def select(schema: Arrow, source: str, options: ReadOptions) -> Selection:
     if dtype is None:
         single = all(_fits_float32(kind) for kind in types.values())
         dtype = np.dtype(np.float32 if single else np.float64)
-    number = pa.float32() if dtype == np.float32 else pa.float64()
-    alike = pa.schema([(name, number) for name in features])
-    return Selection(widths, target, text, dtype, options, alike)
+    return Selection(widths, target, text, dtype, options)
 
 
 def chosen(names: list[str], options: ReadOptions, source: str) -> tuple[str, list[str]]:

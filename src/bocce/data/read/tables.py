@@ -203,6 +203,7 @@ class OpenFile(threading.local):
     number: int = -1
     opened: Any = None
     places: Sequence[int] = ()
+    in_order: bool = False  # Are these all columns, as they lie?
 
 
 class Arrow(TableSource):
@@ -230,7 +231,9 @@ class Arrow(TableSource):
         mine = self._readers
         if mine.number != number:
             mine.opened = self._opened(number)
-            mine.places = [mine.opened.schema.names.index(name) for name in self.chosen.read]
+            names = mine.opened.schema.names
+            mine.places = [names.index(name) for name in self.chosen.read]
+            mine.in_order = mine.places == list(range(len(names)))
             mine.number = number
         return mine.opened
 
@@ -267,6 +270,8 @@ class Arrow(TableSource):
             batch = self._reader(key.file).get_batch(key.number)
             batch.validate(full=True)  # offsets and lengths may be forged
             check_size(key.place, self.chosen.room(batch.num_rows), self.limit)
+            if self._readers.in_order:
+                return [batch]
             return [batch.select(self._readers.places)]
 
 

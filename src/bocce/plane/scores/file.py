@@ -20,7 +20,7 @@ import numpy as np
 from ..._memory import no_memory
 from ..._types import Array
 from ...problems import FileProblem, Problem
-from ...rows import Dense, FileRows, Rows
+from ...rows import FileRows, Rows
 from ..linalg import largest
 from ..metrics.base import Sample
 from ..metrics.hessian import HessianPolicy
@@ -72,8 +72,7 @@ class FileScores(MemoryScores):
         self.first_hessian: Array | None = None
 
     def _blocks(self, small: bool) -> Iterator[tuple[slice, Rows]]:
-        for place, (block, _) in zip(self.places, self.rows.widened()):
-            yield place, Dense(block)
+        return zip(self.places, self.rows.pieces())
 
     def start(self, w: Array) -> Evaluation:
         self.ahead = self.first_hessian = None
@@ -113,19 +112,22 @@ class FileScores(MemoryScores):
         total = np.zeros(w.shape)
         end = np.zeros(w.shape)
         gram = np.zeros((self.rows.d, self.rows.d) if sum_gram else 0)
-        for place, (block, stored) in zip(self.places, self.rows.widened()):
-            z = np.dot(block, w, out=self.z[place])
+        for place, (X, stored) in zip(self.places, self.rows.read()):
+            rows = self.rows.like(X)
+            z = self.z[place]
+            z[:] = rows.times(w)
             if not self.read_before or self.problem.has_offset:
                 self.y[place], offset = self.problem.encoded(stored)
                 if offset is not None and not self.loss.quadratic:
                     z += offset
             sums.append(self._derive(z, place))
-            total += block.T @ self.slope[place]
+            total += rows.combine(self.slope[place])
             if sum_gram:
-                gram += block.T @ block
+                gram += rows.n * rows.gram()
             if self.ahead is not None:
-                u = np.dot(block, self.ahead, out=self.U[0, place])
-                end += block.T @ self.loss.slope(z + u, self.y[place])
+                u = rows.times(self.ahead)
+                self.U[0, place] = u
+                end += rows.combine(self.loss.slope(z + u, self.y[place]))
         if sum_gram:
             self.first_hessian = gram / self.n
         self.read_before = True
@@ -163,9 +165,10 @@ class FileScores(MemoryScores):
         named = sorted((sample.turn - 1 + i * M // count) % M for i in range(count))
         H = np.zeros((self.rows.d, self.rows.d))
         taken = 0
-        for i, (block, _) in zip(named, self.rows.widened(named)):
-            H += block.T @ (block * self._bends(self.places[i])[:, None])
-            taken += len(block)
+        for i, (X, _) in zip(named, self.rows.read(named)):
+            rows = self.rows.like(X)
+            H += rows.n * rows.gram(self._bends(self.places[i]))
+            taken += rows.n
         return np.asarray(H / taken)
 
     def load_state_dict(self, state: dict[str, Array], w: Array, D: Array) -> None:
