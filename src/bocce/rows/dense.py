@@ -180,6 +180,13 @@ class Scaled(Rows):
             part = slice(start, start + step)
             yield self.made(part if rows is None else rows[part])
 
+    @cached_property
+    def norms2(self) -> Array:
+        moved = self.centre.any() or (self.scale != 1.0).any()
+        if moved:
+            return super().norms2
+        return self._plain.norms2 + self.unit**2
+
     def moments(self, y: Array, weights: Array | None = None) -> Moments:
         """Sums of centred rows, and those are scaled: by powers of two, which rounds nothing."""
         extreme = (self.scale < SMALLEST_SCALE) | (self.scale > LARGEST_SCALE)
