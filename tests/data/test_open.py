@@ -73,6 +73,21 @@ def test_columns_of_every_number_type(tmp_path):
     assert open_(tmp_path / "a.parquet").X.tolist() == expected
 
 
+NUMBER_TYPES = [pa.int8(), pa.uint8(), pa.int64(), pa.uint64(), pa.float32(), pa.float64()]
+
+
+@given(kinds=st.lists(st.sampled_from(NUMBER_TYPES), min_size=1, max_size=4), single=st.booleans())
+def test_columns_of_several_types_are_each_converted_once(kinds, single):
+    """Integers beyond 2^63 do not wrap, and no number is rounded to a type between."""
+    largest = {"uint8": 255, "uint64": 2**64 - 2**11, "int8": 127, "int64": 2**53 + 2}
+    columns = [pa.array([1, largest.get(str(kind), 0.1)], kind) for kind in kinds]
+    table = pa.table([*columns, pa.array([1.0, 2.0])], [*map(str, range(len(kinds))), "y"])
+    dtype = "float32" if single else "float64"
+    X, _ = open_(table, dtype=dtype)
+    expected = np.column_stack([column.to_numpy().astype(dtype) for column in columns])
+    np.testing.assert_array_equal(X, expected)
+
+
 def test_too_many_labels_are_refused_in_parts(tmp_path, rows):
     X, _ = rows
     many = write(tmp_path / "a.parquet", table_of(X, [f"label {i}" for i in range(N)]))
