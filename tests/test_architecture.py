@@ -60,10 +60,10 @@ LONG = {
     *("schedules/moments.py: moments", "schedules/moments.py: pulled_back"),
     "theory/_sweep.py: weights",
     # a function whose lines are its options and their checks
-    *("cli/solve.py: solve", "run/request.py: checked", "optax.py: heavy_ball"),
+    *("cli/solve.py: solve", "optax.py: heavy_ball"),
     *("theory/finite.py: certify", "theory/finite.py: certify_run"),
     # left to be split
-    *("sklearn/_base.py: _fit", "run/solve.py: solve"),
+    "sklearn/_base.py: _fit",
     *("problems/frame.py: _of_dense", "plane/subspace.py: best_point", "planning/plan.py: plan"),
     *("torch/measure.py: measure", "torch/measure.py: _curvature"),
 }

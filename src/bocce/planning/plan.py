@@ -14,7 +14,7 @@ from .._pictures import Axes
 from ..control import Stage
 from ..problems import Problem
 from ..run.controllers import controller_of, frame_of
-from ..run.request import Request
+from ..run.request import CheckedRequest, Request
 from ..schedules import Schedule
 from . import forecast, page
 from .batch_sizes import batch_sizes
@@ -207,8 +207,8 @@ def plan(
     if not isinstance(method, str):
         raise TypeError(f"plan: method={method!r} must be a registry name, such as 'auto'.")
     tol = usual_tol(T) if tol is None else tol
-    request = Request(method, T, batch_size, tol=tol, passes=passes, memory=memory)
-    request = request.checked(p, "plan")
+    asked = Request(method, T, batch_size, tol=tol, passes=passes, memory=memory)
+    request = asked.checked(p, "plan")
     inner = frame_of(p, request).problem(p)
     controller = controller_of(inner, request, np.zeros(inner.shape))
     first = controller.next(None)
@@ -236,7 +236,9 @@ def plan(
     return Plan(run, batches, data, outlook, words, table)
 
 
-def _outlook(p: Problem, request: Request, table: Schedule, b: int, facts: PlanFacts) -> Outlook:
+def _outlook(
+    p: Problem, request: CheckedRequest, table: Schedule, b: int, facts: PlanFacts
+) -> Outlook:
     """What the table of steps leads to."""
     expected = None
     error = None
@@ -252,7 +254,7 @@ def _outlook(p: Problem, request: Request, table: Schedule, b: int, facts: PlanF
 def _run(
     method: str,
     stages: list[PlannedStage],
-    request: Request,
+    request: CheckedRequest,
     facts: PlanFacts,
     outlook: Outlook,
     n: int,
@@ -284,8 +286,8 @@ def usual_tol(T: int | None) -> float:
     return 1e-6 if T is None else 0.0
 
 
-def _steps(stages: list[PlannedStage], facts: PlanFacts, request: Request) -> int | None:
-    given = request.T is not None or request.rows is not None
+def _steps(stages: list[PlannedStage], facts: PlanFacts, request: CheckedRequest) -> int | None:
+    given = request.T is not None or request.batch_size is not None
     if given and facts.design is not None:
         return facts.steps(stages[0].batch)
     counts = [stage.steps for stage in stages]

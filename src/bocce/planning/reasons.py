@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from .. import messages
 from ..messages import first_said, said
 from ..problems import Constants, Problem
-from ..run.request import Request
+from ..run.request import CheckedRequest
 from .forecast import Expectation, PlanFacts
 from .records import BatchSizes, Outlook, PlannedData, PlannedRun
 
@@ -88,7 +88,7 @@ class Grounds:
         data: PlannedData,
         outlook: Outlook,
         p: Problem,
-        request: Request,
+        request: CheckedRequest,
         facts: PlanFacts,
     ) -> None:
         self.run = run
@@ -110,7 +110,7 @@ class Grounds:
         self.unbounded = p.loss.curvature is None
         self.has_gram = p.has_gram
         self.on_all_rows = run.stages[0].on_all_rows
-        self.batch_given = request.rows is not None
+        self.batch_given = request.batch_size is not None
         self.trial_met = facts.trial.met
         self.trial_rows = facts.trial.problem.n
 

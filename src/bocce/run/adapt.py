@@ -10,7 +10,7 @@ from ..problems import Problem, norm
 from ..rows import Array
 from .certain import solve_as_asked
 from .controllers import frame_of
-from .request import Request
+from .request import CheckedRequest
 from .result import Result
 from .solve import solve
 from .stop import Stop
@@ -37,7 +37,7 @@ def until_suited(
     return p, run
 
 
-def solve_adapting(p: Problem, request: Request) -> Result:
+def solve_adapting(p: Problem, request: CheckedRequest) -> Result:
     """Run a request that was checked, with the loss that suits the residuals where ``p`` says so;
     the history is that of the last fit."""
     if not p.adapts:
@@ -50,7 +50,7 @@ def solve_adapting(p: Problem, request: Request) -> Result:
     def go(now: Problem, before: Result | None) -> Result:
         if before is None:
             return solve(now, request, frame=frame)
-        first = norm(now.gradient(request.start))
+        first = norm(now.gradient(request.w0))
         stop = Stop(request.tol, frame, first)
         return solve(now, replace(request, w0=point(before)), stop, frame)
 

@@ -18,7 +18,7 @@ from ..inference import MOST_VARIABLES, infer
 from ..problems import Frame, Problem
 from ..rows import Array
 from .coefficients import escape_words, variable_names
-from .request import FIRST_TOL, Request
+from .request import FIRST_TOL, CheckedRequest
 from .result import Result
 from .solve import join_stages, solve
 from .stop import Stop
@@ -85,7 +85,7 @@ def until_certain(
     return run, found
 
 
-def solve_as_asked(p: Problem, request: Request) -> Result:
+def solve_as_asked(p: Problem, request: CheckedRequest) -> Result:
     """Run a request that was checked: once, or with ``tol="auto"`` until it is certain."""
     if not request.certain:
         return _with_escape(p, request, solve(p, request))
@@ -139,7 +139,7 @@ def _variables(p: Problem, run: Result) -> Array:
     return p.join_intercept(run.w, run.intercept)
 
 
-def _with_escape(p: Problem, request: Request, result: Result) -> Result:
+def _with_escape(p: Problem, request: CheckedRequest, result: Result) -> Result:
     """The result, whose message says so where f has no minimiser."""
     if request.tol == 0.0 or result.status == "diverged" or not separation.may_escape(p):
         return result

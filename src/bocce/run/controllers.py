@@ -29,7 +29,7 @@ from ..problems.frame import identity as own_variables
 from ..rows import Array
 from ..schedules import Method
 from ..schedules.accelerated import accelerating_batch, sampling_noise
-from .request import Request
+from .request import CheckedRequest
 
 JUDGED_FROM = 1e-12  # The guard does not judge gradients below this share of the rows' gradients.
 FLAT = 1e-13  # Differences of f below this share of f are rounding.
@@ -43,14 +43,14 @@ MOST_SCORES = 1 << 24
 UNKNOWN = Constants(1.0, 0.0, 1.0, None, False)
 
 
-def frame_of(p: Problem, request: Request) -> Frame:
+def frame_of(p: Problem, request: CheckedRequest) -> Frame:
     """The variables of the run: centred and scaled where the number of steps is left to it."""
     if request.open_ended:
         return Frame.of(p)
     return own_variables(p)
 
 
-def controller_of(p: Problem, request: Request, start: Array) -> Controller:
+def controller_of(p: Problem, request: CheckedRequest, start: Array) -> Controller:
     """Who decides the steps of the request, for the problem ``p`` in the run's own variables."""
     facts = request.facts
     if facts.all_rows:
@@ -64,7 +64,7 @@ def controller_of(p: Problem, request: Request, start: Array) -> Controller:
     return GuardedRun(steps, b, steps.name or "schedule", levels, recipe, request.limits)
 
 
-def _plane(request: Request) -> PlaneSteps:
+def _plane(request: CheckedRequest) -> PlaneSteps:
     """The steps on all rows, no more than were asked for."""
     method = request.method
     T = request.T
@@ -90,7 +90,7 @@ def guard_levels(p: Problem, b: int, start: Array) -> Levels:
     return levels._replace(gap=max(levels.gap, a_pass))
 
 
-def _resolve(p: Problem, request: Request) -> tuple[Any, int, Recipe | None]:
+def _resolve(p: Problem, request: CheckedRequest) -> tuple[Any, int, Recipe | None]:
     """The schedule or policy, the batch in rows, and how a named method was built."""
     method = request.method
     given = method.method if isinstance(method, Guarded) else method
@@ -102,14 +102,14 @@ def _resolve(p: Problem, request: Request) -> tuple[Any, int, Recipe | None]:
             f"minimize: T={request.T} must equal the schedule's T={given.T}; leave T out, or build "
             "the schedule with that T."
         )
-    return given, accelerating_rows(p) if request.rows is None else request.rows, None
+    return given, accelerating_rows(p) if request.batch_size is None else request.batch_size, None
 
 
-def recipe_of(p: Problem, request: Request) -> tuple[Recipe, int, int]:
+def recipe_of(p: Problem, request: CheckedRequest) -> tuple[Recipe, int, int]:
     """How the named method of the request is built; its number of steps and its batch."""
     facts = request.facts
     T = request.T
-    b = request.rows
+    b = request.batch_size
     passes = request.passes
     method = registry()[facts.name]
     if not facts.guarded:
@@ -129,7 +129,7 @@ def recipe_of(p: Problem, request: Request) -> tuple[Recipe, int, int]:
         b=b,
         T=T,
         quadratic=p.loss.quadratic,
-        pilot=lambda: p.pilot(request.start),
+        pilot=lambda: p.pilot(request.w0),
     )
     if not facts.guarded and "mu" in method.needs:
         values["mu"] = values["mu"] or _mu_with_intercept(p)
@@ -189,9 +189,9 @@ def usual_passes(tol: float, limits: Limits) -> int:
     return limits.passes
 
 
-def doubling(p: Problem, method: Method, request: Request, start: Array) -> Doubling:
+def doubling(p: Problem, method: Method, request: CheckedRequest, start: Array) -> Doubling:
     """Batches first where the caller gave their size, or where ``batches_pay``."""
-    b = request.rows
+    b = request.batch_size
     tol = request.tol
     passes = request.passes
     limits = request.limits

@@ -24,7 +24,7 @@ from ..rows import Array
 from ..schedules import Schedule
 from . import divergence
 from .checkpoint import Identity, Keeper
-from .request import Request
+from .request import CheckedRequest
 from .result import History, Progress, Record, StageRun
 from .stop import Stop
 
@@ -44,7 +44,7 @@ class Driver:
         start: Array,
         controller: Controller,
         stop: Stop,
-        settings: Request,
+        settings: CheckedRequest,
         identity: Callable[[], Identity],
     ) -> None:
         self.problem = problem
@@ -119,19 +119,14 @@ class Driver:
                 answer = self.controller.next(self._seen(verdict))
                 if isinstance(answer, Stage):
                     self._enter(answer)  # before anybody may stop here: a run goes on with it
-                if self.controller.open_ended:
-                    told = self._tell_best()
-                else:
-                    told = RunVerdict.RUNNING
+                told = self._tell_best()
                 if told == RunVerdict.CONVERGED or (told and isinstance(answer, Stage)):
                     return told
                 if isinstance(answer, RunVerdict):
                     return answer or self._judged()
-            # A callback may have stopped the run at the last step of the stage.
-            if self.state.k < self.end:
+            verdict = RunVerdict.RUNNING
+            if self.state.k < self.end:  # a callback may have stopped the run at its last step
                 verdict = self._stretch()
-            else:
-                verdict = RunVerdict.RUNNING
             if verdict in (RunVerdict.CONVERGED, RunVerdict.STOPPED):
                 return verdict
             if verdict or self.state.k >= self.end:
@@ -145,8 +140,11 @@ class Driver:
         else:
             mean = state.tally / taken
         norms = np.concatenate([np.zeros(0), *self.norms])
-        seen = (state.w, state.k, mean, lambda w: self._shown(self.engine.look(w)))
-        return StageReport(*seen, norms, verdict, self.evaluations)
+
+        def look(w: Array) -> Look:
+            return self._shown(self.engine.look(w))
+
+        return StageReport(state.w, state.k, mean, look, norms, verdict, self.evaluations)
 
     def _shown(self, look: Look) -> Look:
         """What a controller sees: of an open-ended run, the gradient in the caller's variables."""
@@ -185,8 +183,9 @@ class Driver:
         if isinstance(steps, PlaneSteps):
             self.engine = engine_for(self.problem, steps, self.start, self.stop.max_gap > 0.0)
         else:
-            sampled = (stage.batch, s.seed, s.sampling)
-            self.engine = engines.make(s.engine, self.problem, steps, *sampled)
+            self.engine = engines.make(
+                s.engine, self.problem, steps, stage.batch, s.seed, s.sampling
+            )
 
     def _stretch(self) -> RunVerdict:
         """Some steps: to the end of the stage, to a record that is told, or for a while.
@@ -389,6 +388,8 @@ class Driver:
 
     def _tell_best(self) -> RunVerdict:
         """Runs without a number of steps record the best point where their controller looks."""
+        if not self.controller.open_ended:
+            return RunVerdict.RUNNING
         best = self.controller.best
         assert best is not None
         last = self.history.last
@@ -427,7 +428,12 @@ class Driver:
         first = self.history.first
         lowest = float(self.history.view()[:, 1].min())
         ends = divergence.Ends(
-            *(self.start, first.value, self.history.last.value, lowest, first.norm, self._row_noise)
+            start=self.start,
+            first=first.value,
+            last=self.history.last.value,
+            lowest=lowest,
+            norm=first.norm,
+            row_noise=self._row_noise,
         )
         return divergence.judge(self.problem, stage.steps, stage.batch, ends)
 

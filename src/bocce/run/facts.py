@@ -77,7 +77,7 @@ def spent(run: Driver) -> str:
     return f"{found}, batches of {sizes[0]} to {sizes[-1]} of n={n}"
 
 
-def message(run: Driver, verdict: RunVerdict, tol: float, table: Steps | None) -> str:
+def message(run: Driver, verdict: RunVerdict, table: Steps | None) -> str:
     """What happened, with a remedy where the run failed. ``table``: the steps of the run, where
     they were known from its beginning to its end."""
     to_a_tolerance = run.controller.open_ended or isinstance(table, PlaneSteps)
@@ -91,7 +91,7 @@ def message(run: Driver, verdict: RunVerdict, tol: float, table: Steps | None) -
         verdict=verdict,
         name=name,
         k=run.state.k,
-        tol=tol,
+        tol=run.settings.tol,
         n=run.problem.n,
         l2=run.problem.l2,
         batch=batch,

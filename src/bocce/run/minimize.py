@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from .._types import Vector
 from ..control import Given, MetricChoice
@@ -101,8 +100,20 @@ def minimize(
     >>> bocce.minimize(p, tol=1e-9).w.round(6)
     array([ 1., -1.])
     """
-    given: dict[str, Any] = {"tol": tol, "sampling": sampling, "record_every": record_every}
-    given |= {"engine": engine, "callback": callback, "checkpoint": checkpoint}
-    given |= {"passes": passes, "memory": memory, "metric": metric}
-    request = Request(method, T, batch_size, seed, w0, **given)
+    request = Request(
+        method=method,
+        T=T,
+        batch_size=batch_size,
+        seed=seed,
+        w0=w0,
+        tol=tol,
+        sampling=sampling,
+        record_every=record_every,
+        engine=engine,
+        callback=callback,
+        checkpoint=checkpoint,
+        passes=passes,
+        memory=memory,
+        metric=metric,
+    )
     return solve_adapting(p, request.checked(p))

@@ -14,7 +14,7 @@ from ..plane.small import SmallNewton
 from ..problems import Frame, PathCache, Problem, norm
 from ..rows import Array
 from .constant import value_at_constant
-from .request import Request
+from .request import CheckedRequest
 from .result import Result
 from .solve import solve
 from .stop import Stop
@@ -192,7 +192,8 @@ class PathSolver:
         )  # fmt: skip
         p = self.p.replace(l2=l2)
         inner = self.inner.replace(l2=l2)
-        result = solve(p, Request(self.method, w0=start, tol=self.tol), stop, self.frame, inner)
+        request = CheckedRequest(self.method, w0=start, tol=self.tol)
+        result = solve(p, request, stop, self.frame, inner)
         self.solutions = [*self.solutions[-2:], (l2, p.join_intercept(result.w, result.intercept))]
         return result
 

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import sampling
 from ..control import registry
 from ..problems import Frame, Problem, norm
 from ..rows import Array
 from .constant import constant
 from .controllers import LEAST_MU, accelerating_rows
-from .request import Callback, Request
+from .request import Callback, CheckedRequest
 from .result import Result
 from .solve import solve
 from .stop import Stop, smaller
@@ -52,7 +51,7 @@ def reaches_tol(method: str) -> bool:
     return not registry()[method].needs_T
 
 
-def with_batch(request: Request, inner: Problem) -> Request:
+def with_batch(request: CheckedRequest, inner: Problem) -> CheckedRequest:
     """The request with a batch for a method that has a schedule: one at which momentum works."""
     if request.batch_size is not None or reaches_tol(request.facts.name):
         return request
@@ -67,7 +66,7 @@ class PreparedRun:
     inner: Problem
     frame: Frame
     start: Array
-    request: Request
+    request: CheckedRequest
     cold: bool = False  # Does the run start at the best constant prediction?
     by_sums: bool = False  # Do sums over all rows replace passes over the rows?
 
@@ -114,12 +113,7 @@ class PreparedRun:
     def go(self, stop: Stop, callback: Callback | None = None) -> Result:
         """The run by the driver."""
         request = with_batch(self.request, self.inner)
-        b = request.batch_size
-        if b is None:
-            rows = None
-        else:
-            rows = sampling.batch_rows("fit", b, self.p.n)
-        request = replace(request, batch_size=rows, w0=self.start, tol=stop.tol, callback=callback)
+        request = replace(request, w0=self.start, tol=stop.tol, callback=callback)
         return solve(self.p, request, stop, self.frame, self.inner)
 
     def norm_at(self, w: Array) -> float:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -32,18 +31,15 @@ FIRST_TOL = 1e-4
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of a run: those of ``minimize``, and how long a run may last.
-
-    ``tol`` may be "auto" until the request is checked; then ``certain`` says that ``tol`` is
-    lowered until every coefficient is certain.
-    """
+    """The arguments of a run as a caller gives them: those of ``minimize``, and how long a run may
+    last."""
 
     method: Given = "auto"
     T: int | None = None
     batch_size: float | None = None
     seed: int = 0
     w0: Vector | None = None
-    tol: float = 0.0
+    tol: float | str = 0.0
     sampling: str = "independent"
     record_every: int | str = 1
     engine: EngineChoice = "compiled"
@@ -53,7 +49,6 @@ class Request:
     memory: int = 5
     metric: MetricChoice = "auto"
     limits: Limits = LIMITS
-    certain: bool = False
 
     @property
     def facts(self) -> Method:
@@ -65,83 +60,120 @@ class Request:
         """Is the number of steps left to the run?"""
         return isinstance(self.method, PlaneSteps) or (self.T is None and not self.facts.needs_T)
 
-    @property
-    def start(self) -> Array:
-        """Where a checked request starts."""
-        assert isinstance(self.w0, np.ndarray)
-        return self.w0
-
-    @property
-    def rows(self) -> int | None:
-        """The batch in rows, of a checked request; None where the run chooses."""
-        assert self.batch_size is None or isinstance(self.batch_size, int)
-        return self.batch_size
-
-    def checked(self, p: Problem, where: str = "minimize") -> Request:
-        """The same request with every value checked, ``batch_size`` in rows and ``w0`` an array.
+    def checked(self, p: Problem, where: str = "minimize") -> CheckedRequest:
+        """The same request for the problem ``p``, with every value checked.
 
         ``where`` is the function that was called, for messages.
         """
-        if not isinstance(p, Problem):
-            raise TypeError(
-                f"{where}: p={type(p).__name__} must be a problem; build one with "
-                "bocce.LeastSquares(X, y) or bocce.Logistic(X, y)."
-            )
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(
-                f"{where}: callback={self.callback!r} must be a function of one Progress; or None."
-            )
-        integer = partial(_checks.integer, where)
-        real = partial(_checks.real, where)
-        every = self.record_every
-        batch = self.batch_size
-        T = self.T
-        passes = self.passes
-        if every != "auto":
-            every = integer("record_every", every, remedy='give a number of steps, or "auto"')
-        if not callable(self.metric):
-            _checks.choice(where, "metric", self.metric, ("auto", *METRICS))
-        if batch is not None:
-            batch = p.whole_batch(sampling.batch_rows(where, batch, p.n))
-        if self.w0 is None:
-            start = np.zeros(p.shape)
-        else:
-            start = p.point(self.w0, "w0").copy()
-        if not np.isfinite(start).all():
-            raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")
-        if T is not None:
-            T = integer("T", T, most=self.limits.most_steps, remedy="give the number of steps")
-        if passes is not None:
-            passes = real("passes", passes, above=0.0, remedy="give a number of passes")
-            if T is not None:
-                raise ValueError(f"{where}: passes={passes} must be left out where T={T} is given.")
-        certain = str(self.tol) == "auto"
-        tol = FIRST_TOL if certain else self.tol
-        remedy = '0 never stops early, "auto" when coefficients are certain'
+        _check_objects(where, p, self)
+        T, passes = _checked_length(where, self)
         check_method(where, self.method, p.in_parts)
-        if certain and (not self.open_ended or self.checkpoint is not None):
-            raise ValueError(
-                f"{where}: tol='auto' must be a number where T, a method with a schedule or a "
-                "checkpoint is given; leave them out, or set tol, for example 1e-6."
-            )
-        if p.adapts and (not self.open_ended or self.checkpoint is not None):
-            raise ValueError(
-                f"{where}: {p.loss.name} with a parameter that is None must have a number where T, "
-                "a method with a schedule or a checkpoint is given; run minimize without them "
-                "first, and take the loss of its result."
-            )
-        return replace(
-            self,
+        certain = str(self.tol) == "auto"
+        _check_open_end(where, p, self, certain)
+        checkpoint = None if self.checkpoint is None else writable(self.checkpoint)
+        return CheckedRequest(
+            method=self.method,
             T=T,
-            batch_size=batch,
+            batch_size=_checked_batch(where, p, self.batch_size),
             seed=sampling.check_seed(where, self.seed),
-            w0=start,
-            tol=real("tol", tol, least=0.0, below=1.0, remedy=remedy),
+            w0=_checked_start(where, p, self.w0),
+            tol=_checked_tol(where, FIRST_TOL if certain else self.tol),
             sampling=_checks.choice(where, "sampling", self.sampling, sampling.MODES),
-            record_every=every,
+            record_every=_checked_pace(where, self.record_every),
             engine=engines.check_engine(where, self.engine),
-            checkpoint=None if self.checkpoint is None else writable(self.checkpoint),
+            callback=self.callback,
+            checkpoint=checkpoint,
             passes=passes,
-            memory=integer("memory", self.memory, most=10, remedy="5 is usual"),
+            memory=_checks.integer(where, "memory", self.memory, most=10, remedy="5 is usual"),
+            metric=self.metric,
+            limits=self.limits,
             certain=certain,
+        )
+
+
+@dataclass(frozen=True)
+class CheckedRequest(Request):
+    """A request whose values are checked: what a run is made of.
+
+    ``batch_size`` is in rows (None: the run chooses), and ``w0`` an array. ``certain`` says that
+    ``tol`` is lowered until every coefficient is certain.
+    """
+
+    batch_size: int | None = None
+    w0: Array = field(kw_only=True)
+    tol: float = 0.0
+    certain: bool = False
+
+
+def _check_objects(where: str, p: Problem, asked: Request) -> None:
+    """Refuse what is no problem, no callback or no metric."""
+    if not isinstance(p, Problem):
+        raise TypeError(
+            f"{where}: p={type(p).__name__} must be a problem; build one with "
+            "bocce.LeastSquares(X, y) or bocce.Logistic(X, y)."
+        )
+    if asked.callback is not None and not callable(asked.callback):
+        raise TypeError(
+            f"{where}: callback={asked.callback!r} must be a function of one Progress; or None."
+        )
+    if not callable(asked.metric):
+        _checks.choice(where, "metric", asked.metric, ("auto", *METRICS))
+
+
+def _checked_pace(where: str, every: int | str) -> int | str:
+    if every == "auto":
+        return every
+    remedy = 'give a number of steps, or "auto"'
+    return _checks.integer(where, "record_every", every, remedy=remedy)
+
+
+def _checked_batch(where: str, p: Problem, batch: float | None) -> int | None:
+    """The batch in rows."""
+    if batch is None:
+        return None
+    return p.whole_batch(sampling.batch_rows(where, batch, p.n))
+
+
+def _checked_start(where: str, p: Problem, w0: Vector | None) -> Array:
+    if w0 is None:
+        return np.zeros(p.shape)
+    start = p.point(w0, "w0").copy()
+    if not np.isfinite(start).all():
+        raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")
+    return start
+
+
+def _checked_length(where: str, asked: Request) -> tuple[int | None, float | None]:
+    """The number of steps, and the most passes."""
+    T = asked.T
+    passes = asked.passes
+    if T is not None:
+        most = asked.limits.most_steps
+        T = _checks.integer(where, "T", T, most=most, remedy="give the number of steps")
+    if passes is not None:
+        passes = _checks.real(where, "passes", passes, above=0.0, remedy="give a number of passes")
+        if T is not None:
+            raise ValueError(f"{where}: passes={passes} must be left out where T={T} is given.")
+    return T, passes
+
+
+def _checked_tol(where: str, tol: float | str) -> float:
+    remedy = '0 never stops early, "auto" when coefficients are certain'
+    return _checks.real(where, "tol", tol, least=0.0, below=1.0, remedy=remedy)
+
+
+def _check_open_end(where: str, p: Problem, asked: Request, certain: bool) -> None:
+    """Refuse what needs several runs where there can be only one."""
+    if asked.open_ended and asked.checkpoint is None:
+        return
+    if certain:
+        raise ValueError(
+            f"{where}: tol='auto' must be a number where T, a method with a schedule or a "
+            "checkpoint is given; leave them out, or set tol, for example 1e-6."
+        )
+    if p.adapts:
+        raise ValueError(
+            f"{where}: {p.loss.name} with a parameter that is None must have a number where T, "
+            "a method with a schedule or a checkpoint is given; run minimize without them "
+            "first, and take the loss of its result."
         )

@@ -18,7 +18,7 @@ from .checkpoint import FORMAT, Identity
 from .controllers import controller_of, frame_of
 from .driver import Driver
 from .facts import message
-from .request import Request
+from .request import CheckedRequest
 from .result import Result, StageRun
 from .stop import Stop
 
@@ -29,7 +29,7 @@ STACK = 6  # A warning names the line that called ``minimize``.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a run sees what is not finite
 def solve(
     p: Problem,
-    request: Request,
+    request: CheckedRequest,
     stop: Stop | None = None,
     frame: Frame | None = None,
     inner: Problem | None = None,
@@ -41,8 +41,8 @@ def solve(
     """
     frame = frame or frame_of(p, request)
     inner = inner or frame.problem(p)
-    if request.start.any():
-        start = frame.into(request.start)
+    if request.w0.any():
+        start = frame.into(request.w0)
     else:
         start = np.zeros(inner.shape)
     controller = controller_of(inner, request, start)
@@ -50,16 +50,28 @@ def solve(
     stop = stop or Stop(request.tol, frame)
     stop.judges(p)
     run = Driver(
-        *(inner, frame, start, controller, stop, request),
+        problem=inner,
+        frame=frame,
+        start=start,
+        controller=controller,
+        stop=stop,
+        settings=request,
         identity=lambda: _identity(p, request, first),
     )
     verdict = run.go()
-    w, intercept = p.split_intercept(frame.out(run.answer(verdict)))
+    result = _result(p, run, verdict)
+    if verdict == RunVerdict.NOISY:
+        warnings.warn(f"minimize: {result.message}", RuntimeWarning, stacklevel=STACK)
+    return result
+
+
+def _result(p: Problem, run: Driver, verdict: RunVerdict) -> Result:
+    """What the caller gets of a run of the problem ``p`` that is over."""
+    controller = run.controller
+    w, intercept = p.split_intercept(run.frame.out(run.answer(verdict)))
     k, value, grad_norm, evaluations = run.history.view().copy().T
     over = verdict in (RunVerdict.CONVERGED, RunVerdict.DIVERGED)
-    said = message(run, verdict, request.tol, _table(controller))
-    if verdict == RunVerdict.NOISY:
-        warnings.warn(f"minimize: {said}", RuntimeWarning, stacklevel=STACK)
+    table = _table(controller)
     return Result(
         w,
         status=str(verdict) if over else "finished",
@@ -70,10 +82,10 @@ def solve(
             "value": value,
             "gradient_evaluations": evaluations.astype(np.int64),
         },
-        schedule=_table(controller),
-        seed=request.seed,
+        schedule=table,
+        seed=run.settings.seed,
         batch_size=run.stages[0].batch if run.stages else controller.current().batch,
-        message=said,
+        message=message(run, verdict, table),
         intercept=intercept,
         stages=join_stages(run.stages),
         loss=p.loss,
@@ -90,7 +102,7 @@ def _table(controller: Controller) -> Steps | None:
     return None
 
 
-def _identity(p: Problem, request: Request, first: Steps | None) -> Identity:
+def _identity(p: Problem, request: CheckedRequest, first: Steps | None) -> Identity:
     """What a checkpoint must agree with to be resumed."""
     steps = repr(first)
     if first is None:
@@ -108,7 +120,7 @@ def _identity(p: Problem, request: Request, first: Steps | None) -> Identity:
         "engine": _name(request.engine),
         "record_every": request.record_every,
         "metric": _name(request.metric),
-        "w0": digest(request.start),
+        "w0": digest(request.w0),
     }
 
 

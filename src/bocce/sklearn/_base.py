@@ -32,12 +32,13 @@ from ..problems import Frame, Problem
 from ..problems._input import check_offset, penalty_factors
 from ..rows import Array, foreign, host, rows_of
 from ..rows.backend import numpy_type
-from ..run import Request, scaling
 from ..run import columns as own_columns
+from ..run import scaling
 from ..run.adapt import until_suited
 from ..run.constant import constant
 from ..run.controllers import summed
 from ..run.prepare import PreparedRun, dense_pays
+from ..run.request import CheckedRequest
 from . import _arrays, _words
 from ._errors import FIRST_TOL, Seen, WithErrors, fit_until_certain
 from ._export import Exportable
@@ -281,8 +282,9 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         labels = report.labels
         dtype = numpy_type(X.dtype)
         given = X
-        if self.batch_size is not None:
-            sampling.batch_rows(type(self).__name__, self.batch_size, X.shape[0])
+        batch = self.batch_size
+        if batch is not None:
+            batch = sampling.batch_rows(type(self).__name__, batch, X.shape[0])
         if sp.issparse(X) and dense_pays(X):
             X = X.toarray()
         warm = self._begins_warm()
@@ -295,7 +297,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         coef, intercept = self._started(self._outputs(len(labels)), X.shape[1], warm)
         certain = self.tol == "auto"
         tol = FIRST_TOL if certain else self.tol
-        request = asked(self.method, self.batch_size, self.max_iter, tol, self._seed())
+        request = asked(self.method, batch, self.max_iter, tol, self._seed())
         if weights is None:
             count = float(X.shape[0])
         else:
@@ -369,7 +371,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
             intercept[place] = 0.0
 
     def _keep(
-        self, frame: Frame, outcomes: list[FitOutcome], request: Request, labels: list[str]
+        self, frame: Frame, outcomes: list[FitOutcome], request: CheckedRequest, labels: list[str]
     ) -> None:
         """What a fit leaves behind besides the coefficients."""
         self.history_ = outcomes[0].history

@@ -12,9 +12,9 @@ from .. import separation
 from ..control import Guarded, Limits
 from ..problems import NotFinite
 from ..rows import Array
-from ..run import Request
 from ..run.controllers import usual_passes
 from ..run.prepare import OVERFLOW, PreparedRun, reaches_tol
+from ..run.request import CheckedRequest
 from ..run.result import Progress, Result, StageRun
 from ..run.solve import join_stages
 from ..run.stop import Stop
@@ -23,14 +23,16 @@ Tell = Callable[[int, Array, float, float, float], bool]
 
 
 def asked(
-    method: str, batch_size: float | None, max_iter: int | None, tol: float, seed: int
-) -> Request:
-    """What an estimator asks of a run. A named method with a schedule is run under the guard."""
+    method: str, batch_size: int | None, max_iter: int | None, tol: float, seed: int
+) -> CheckedRequest:
+    """What an estimator, which has checked its parameters, asks of a run; the start is not known
+    yet. A named method with a schedule is run under the guard."""
     passes = max_iter or usual_passes(tol if reaches_tol(method) else 0.0, Limits())
-    return Request(
+    return CheckedRequest(
         method if reaches_tol(method) else Guarded(method),
         batch_size=batch_size,
         seed=seed,
+        w0=np.zeros(0),
         tol=float(tol),
         sampling="reshuffle",
         record_every="auto",

@@ -7,10 +7,10 @@ from typing import Any
 from ..control import takes_all_rows
 from ..inference import MOST_VARIABLES
 from ..problems import Frame, Problem
-from ..run import Request
 from ..run.certain import affordable
 from ..run.coefficients import escape_words, variable_names
 from ..run.prepare import reaches_tol
+from ..run.request import CheckedRequest
 from ._run import FitOutcome
 
 SHOWN = 3  # outputs that are told one by one
@@ -21,7 +21,7 @@ def plan(
     problem: Problem,
     frame: Frame,
     outcomes: list[FitOutcome],
-    request: Request,
+    request: CheckedRequest,
     labels: list[str],
 ) -> str:
     """The paragraph for a practitioner."""
@@ -69,7 +69,7 @@ def _scaling(frame: Frame) -> str:
     )
 
 
-def _course(outcome: FitOutcome, request: Request) -> str:
+def _course(outcome: FitOutcome, request: CheckedRequest) -> str:
     """What the run did, and how near it came."""
     told = []
     for stage in outcome.stages:
@@ -105,7 +105,9 @@ def _direct(problem: Problem, outcomes: list[FitOutcome]) -> str:
     )
 
 
-def trouble(estimator: Any, outcomes: list[FitOutcome], request: Request, labels: list[str]) -> str:
+def trouble(
+    estimator: Any, outcomes: list[FitOutcome], request: CheckedRequest, labels: list[str]
+) -> str:
     """Why ``tol`` was not reached and what to do, or that there is no minimiser; else ""."""
     name = type(estimator).__name__
     for j, outcome in enumerate(outcomes):
@@ -128,7 +130,7 @@ def trouble(estimator: Any, outcomes: list[FitOutcome], request: Request, labels
     )
 
 
-def _remedy(outcome: FitOutcome, request: Request) -> str:
+def _remedy(outcome: FitOutcome, request: CheckedRequest) -> str:
     if not reaches_tol(request.facts.name):
         return f"method {request.facts.name!r} has a fixed schedule: raise max_iter, or use 'auto'."
     if outcome.passes <= request.passes - 1.0:  # not even all of them were of use
