@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,7 +82,7 @@ class State:
         -------
         State
         """
-        return replace(self, memory=dict(self.memory))
+        return State(self.w, self.v, self.k, self.row, dict(self.memory), self.tally)
 
 
 @dataclass

@@ -57,18 +57,14 @@ class NewtonEngine(Engine):
         if at is None:
             at = self._at(w)
         elif w is not at.w and not np.array_equal(w, at.w):
-            at = self._looked(w)
+            at = self.newton.look(w)
         return Look(at.value, at.gradient)
 
     def _at(self, w: Array) -> NewtonPoint:
         """The engine's own point, which is w."""
         if self.at is None or not (w is self.at.w or np.array_equal(w, self.at.w)):
-            self.at = self._looked(w)
+            self.at = self.newton.look(w)
         return self.at
-
-    def _looked(self, w: Array) -> NewtonPoint:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.newton.look(w)
 
     def advance(
         self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY
@@ -97,8 +93,7 @@ class NewtonEngine(Engine):
             return None
         if not at.gradient.any():
             return at
-        with np.errstate(all="ignore"):  # a step too far is not taken
-            there = self.newton.step(at, goal)
+        there = self.newton.step(at, goal)
         if there is None or not math.isfinite(there.value):
             return None
         return there

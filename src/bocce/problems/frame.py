@@ -239,9 +239,14 @@ class Frame:
 
     def gradient_out(self, g: Array) -> Array:
         """A gradient in the inner variables as that in w (and the intercept)."""
-        outer: Array = (g.T / self._units).T
+        if g.ndim == 1:
+            outer = g / self._units
+            if self.unit:
+                outer[:-1] += self.centre * outer[-1]
+            return outer
+        outer = (g.T / self._units).T
         if self.unit:
-            outer[:-1] += (self.centre * outer[-1:].T).T
+            outer[:-1] += np.outer(self.centre, outer[-1])
         return outer
 
     @cached_property

@@ -110,7 +110,7 @@ class Objective(Immutable):
     @property
     def ridges(self) -> Array:
         """l2 r_j for every variable."""
-        return np.array(np.broadcast_to(self.ridge, self.width), dtype=np.float64)
+        return np.full(self.width, self.ridge, dtype=np.float64)
 
     def penalty_gradient(self, w: Array) -> Array:
         """The gradient of the penalty: l2 r_j w_j, for the variables of column j."""

@@ -278,8 +278,9 @@ class Driver:
         self.state = state
         self.evaluations += (steps + report.passes) * stage.batch
         self.end = max(state.k, self.end - report.passes)
-        self.stages[-1] = stage._replace(steps=stage.steps + steps)
-        self._harvest()
+        self.stages[-1] = StageRun(stage.method, stage.steps + steps, stage.batch)
+        if self.recorder.count:
+            self._harvest()
 
     def _near(self, look: Look) -> bool:
         """Is f as near to its minimum as was asked for, and can the engine tell?"""
@@ -338,9 +339,7 @@ class Driver:
     def _harvest(self) -> None:
         """New records into the history."""
         recorder = self.recorder
-        new = slice(0, self.recorder.count)
-        if not recorder.count:
-            return
+        new = slice(0, recorder.count)
         k = recorder.when[new]
         norms = self.unit * np.sqrt(recorder.grad2[new])
         done = self.evaluations - (self.state.k - k) * self.stages[-1].batch
@@ -363,7 +362,8 @@ class Driver:
         verdict = self.engine.record(self.state.w, self.recorder)
         if verdict == RunVerdict.DIVERGED:
             return verdict
-        self._harvest()
+        if self.recorder.count:
+            self._harvest()
         if not self.frame.plain:
             record = self.history.last
             self.history.drop_last()

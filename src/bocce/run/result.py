@@ -37,20 +37,29 @@ class History:
     def __init__(self, table: Array | None = None) -> None:
         self._rows = np.zeros((8, 4))
         self._size = 0
-        self.extend(self._rows[:0] if table is None else table)
+        self._new: list[Record] = []  # not yet in the table
+        if table is not None:
+            self.extend(table)
 
     @property
     def first(self) -> Record:
+        if self._size == 0:
+            return self._new[0]
         return Record(*self._rows[0].tolist())
 
     @property
     def last(self) -> Record:
+        if self._new:
+            return self._new[-1]
         return Record(*self._rows[self._size - 1].tolist())
 
     def add(self, record: Record) -> None:
-        self.extend(np.array([record]))
+        self._new.append(record)
 
     def extend(self, rows: Array) -> None:
+        if self._new:
+            rows = np.concatenate([self._new, rows])
+            self._new = []
         end = self._size + len(rows)
         if end > len(self._rows):
             room = np.zeros((max(end, 2 * len(self._rows)) - self._size, 4))
@@ -59,10 +68,15 @@ class History:
         self._size = end
 
     def drop_last(self) -> None:
-        self._size -= 1
+        if self._new:
+            self._new.pop()
+        else:
+            self._size -= 1
 
     def view(self) -> Array:
         """The records so far, a row each; they are never written to again."""
+        if self._new:
+            self.extend(self._rows[:0])
         return self._rows[: self._size]
 
 
