@@ -227,6 +227,13 @@ def test_the_minimum_and_the_eigenvalues_are_those_of_the_rows(kind, outputs):
     np.testing.assert_allclose(sums.moment, b, atol=1e-12)
     w = np.linalg.solve(H + np.diag(ridge), b)
     np.testing.assert_allclose(sums.solve(ridge), w, rtol=1e-8, atol=1e-9)
+    for at in (w, w + 1.0):
+        values = np.square(y - sums.centre[3:].reshape(outputs) - A @ at)
+        values = 0.5 * np.average(values, axis=0, weights=c)
+        np.testing.assert_allclose(sums.value(at), values, rtol=1e-9)
+    mean = np.average(X, axis=0, weights=c)
+    variances = np.average((X - mean) ** 2, axis=0, weights=c)
+    np.testing.assert_allclose(sums.about(sums.centre + 0.5).variances, variances, rtol=1e-12)
     values, vectors = sums.eigen()
     np.testing.assert_allclose(values, np.linalg.eigvalsh(H), rtol=1e-9)
     np.testing.assert_allclose((vectors * values) @ vectors.T, H, atol=1e-12)

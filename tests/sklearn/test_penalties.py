@@ -9,6 +9,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import bocce
+from bocce.problems import Frame
+from bocce.run import scaling
 from bocce.sklearn import (
     HeavyBallClassifier,
     HeavyBallClassifierCV,
@@ -83,6 +86,23 @@ def test_a_small_column_that_means_nothing_is_not_mentioned():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         HeavyBallRegressor().fit(X, X[:, 0] + rng.standard_normal(300))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_the_warning_rests_on_is_the_same_from_sums_and_from_rows(rows, weighted):
+    X, y, _ = rows
+    c = np.linspace(0.5, 1.5, len(y)) if weighted else None
+    p = bocce.LeastSquares(X, y, l2=1e-4, intercept=True, sample_weight=c)
+    frame = Frame.of(p)
+    inner = frame.problem(p)
+    assert scaling._facts_by_sums(inner, np.zeros(4)) is None  # they are not known yet
+    inner.sums  # noqa: B018
+    for w in (np.zeros(4), p.minimiser()):
+        u = frame.into(w)
+        for ours, theirs in zip(scaling._facts_by_sums(inner, u), scaling._facts(inner, u)):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-10)
+        assert scaling.held_back(inner, u, scale=frame.scale) == scaling.held_back(p, w)
+    assert scaling.held_back(p, p.minimiser()) == [1]
 
 
 @pytest.mark.parametrize("kind", [HeavyBallRegressorCV, HeavyBallClassifierCV])

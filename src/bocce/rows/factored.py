@@ -70,6 +70,11 @@ class FactoredMoments(Moments):
         assert self.centre is not None
         return np.asarray(self.centre + self.root[0, 1:] / self.root[0, 0])
 
+    @property
+    def variances(self) -> Array:
+        columns = slice(1, self.root.shape[1] - math.prod(self.targets))
+        return np.asarray(np.square(self.root[1:, columns]).sum(axis=0) / self.n)
+
     def about(self, centre: Array) -> FactoredMoments:
         """Of the same rows, less another centre: only the first row of the factor changes."""
         assert self.centre is not None
@@ -106,7 +111,6 @@ class FactoredMoments(Moments):
         return np.square(self._columns[1]).sum(axis=0) / self.n
 
     def value(self, w: Array) -> Any:
-        """1/2 w . H w - b . w + c/2, for each target."""
         A, b = self._columns
         return 0.5 * np.square(b - A @ w).sum(axis=0) / self.n
 

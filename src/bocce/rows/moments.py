@@ -110,6 +110,13 @@ class Moments:
         last = np.append(self.gram[-1, :-1], self.moment[-1])
         return np.asarray(self.centre + last * (self.unit / self.gram[-1, -1]))
 
+    @property
+    def variances(self) -> Array:
+        """Of the columns."""
+        last = self.gram[-1]
+        centred = self.gram.diagonal() - last * last / last[-1]
+        return np.asarray(np.maximum(centred[:-1], 0.0) * (self.unit**2 / last[-1]))
+
     def about(self, centre: Array) -> Self:
         """Of the same rows and targets, less another centre: with t = (centre - the present one)
         over the unit, and 0 for the unit itself, rows are (I - t e^T) x, e the last unit vector."""
@@ -188,6 +195,10 @@ class Moments:
     def _sizes(self) -> tuple[Array, Any]:
         """How large terms are: root mean squares of the columns, and of the target."""
         return self.sizes or (self.roots, np.sqrt(self.target2))
+
+    def value(self, w: Array) -> Any:
+        """1/2 w . H w - b . w + c/2, for each target."""
+        return np.sum(w * (0.5 * (self.gram @ w) - self.moment), axis=0) + 0.5 * self.target2
 
     def gradient(self, w: Array) -> Array:
         """H w - b."""

@@ -23,14 +23,17 @@ def apart(spread2: Array | None) -> bool:
     return bool(positive.size and positive.max() >= APART**2 * positive.min())
 
 
-def held_back(p: Problem, w: Array, count: float | None = None) -> list[int]:
+def held_back(
+    p: Problem, w: Array, count: float | None = None, scale: Array | None = None
+) -> list[int]:
     """The small columns whose coefficients the penalty keeps from being as large as the data say.
 
     At the minimiser the gradient of the loss in w_j is -ridge_j w_j. A Newton step in w_j alone
     raises the log likelihood by count (ridge_j w_j)^2 / (2 h_j dispersion), with h_j the mean
     curvature times the variance of the column; a step in all coefficients raises it by more.
     ``w`` is the minimiser of ``p`` with the intercept, ``count`` the number of observations that
-    the weights stand for (the number of rows unless given).
+    the weights stand for (the number of rows unless given), ``scale`` what the columns of ``p`` are
+    multiplied by.
 
     >>> import bocce
     >>> rng = np.random.default_rng(0)
@@ -44,20 +47,36 @@ def held_back(p: Problem, w: Array, count: float | None = None) -> list[int]:
     if not ridge.any():
         return []
     with np.errstate(all="ignore"):
-        variance = p.given.column_moments(p.weight)[1]
-        small = APART**2 * variance <= variance.max()
-        z = p.predict(w)
-        slope, bend = (values.reshape(p.n, -1) for values in (p.slopes(z), p.bends(z)))
-        if p.weight is None:
-            weights = np.ones((p.n, 1))
-        else:
-            weights = p.weight[:, None]
-        dispersion = np.square(slope / np.sqrt(weights)).mean() / bend.mean()
-        curvature = np.outer(variance, bend.mean(axis=0))
+        facts = _facts_by_sums(p, w) or _facts(p, w)
+        variance, bend, dispersion = facts
+        unscaled = variance if scale is None else variance / scale**2
+        small = APART**2 * unscaled <= unscaled.max()
+        curvature = np.outer(variance, bend)
         share = (ridge[:, None] / (ridge[:, None] + curvature)).max(axis=1)
         pull2 = np.square(ridge * w[: p.d].T).T.reshape(p.d, -1)
         gain = (count or p.n) * (pull2 / curvature).sum(axis=1) / (2.0 * dispersion)
         return [int(j) for j in np.flatnonzero(small & (share >= HELD_BACK) & (gain >= GAIN))]
+
+
+def _facts(p: Problem, w: Array) -> tuple[Array, Array, float]:
+    """The variance of each column, the mean second derivative of each score, the dispersion."""
+    variance = p.given.column_moments(p.weight)[1]
+    z = p.predict(w)
+    slope, bend = (values.reshape(p.n, -1) for values in (p.slopes(z), p.bends(z)))
+    if p.weight is None:
+        weights = np.ones((p.n, 1))
+    else:
+        weights = p.weight[:, None]
+    dispersion = np.square(slope / np.sqrt(weights)).mean() / bend.mean()
+    return variance[: p.d], bend.mean(axis=0), float(dispersion)
+
+
+def _facts_by_sums(p: Problem, w: Array) -> tuple[Array, Array, float] | None:
+    """The same of a squared loss whose sums are known, with the sums of the columns themselves."""
+    sums = p.known("sums")
+    if sums is None or sums.unit == 0.0 or not sums.sound:
+        return None
+    return sums.variances, np.ones(1), 2.0 * sums.value(w)
 
 
 def advice(p: Problem, columns: list[int], names: list[str]) -> str:

@@ -356,7 +356,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         self._inferred = {}
         self._keep(frame, outcomes, request, labels)
         if self._l2 > 0.0 and not self.standardize and scaling.apart(frame.spread2):
-            self._warn_of_scaling()
+            self._warn_of_scaling(runs)
         self._seen = self._seen.kept()
 
     def _note_losses(self, losses: list[Loss]) -> None:
@@ -388,14 +388,16 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         if trouble:
             warnings.warn(trouble, ConvergenceWarning, stacklevel=6)
 
-    def _warn_of_scaling(self) -> None:
+    def _warn_of_scaling(self, runs: list[PreparedRun]) -> None:
         """Where the penalty keeps columns out of the model because their values are small."""
         assert self._seen is not None
         found: set[int] = set()
-        for j, p in enumerate(self._seen.problems):
-            found |= set(scaling.held_back(p, self._point(j, p), self._seen.count))
+        for j, run in enumerate(runs):
+            at = run.frame.into(self._point(j, run.p))
+            scale = run.frame.scale
+            found |= set(scaling.held_back(run.inner, at, self._seen.count, scale))
         if found:
-            said = scaling.advice(p, sorted(found), self._column_names())
+            said = scaling.advice(run.p, sorted(found), self._column_names())
             warnings.warn(f"{type(self).__name__}: {said}", stacklevel=6)
 
     @cached_property

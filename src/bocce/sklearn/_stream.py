@@ -45,7 +45,7 @@ def _factors(model: Any, sums: FactoredMoments, d: int) -> Array:
     factors = np.ones(d) if factors is None else factors
     if not model.standardize:
         return factors
-    variance = sums.about(sums.mean).gram.diagonal()[:d]
+    variance = sums.variances
     varies = variance > np.square(CONSTANT_DEVIATION * sums.mean[:d])
     return factors * np.where(varies, variance, 1.0)
 
