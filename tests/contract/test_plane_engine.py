@@ -174,9 +174,8 @@ def test_who_steps_on_all_rows():
     from bocce.control import PlaneSteps
 
     p = CASES["logistic"]()
-    start = np.zeros(p.shape)
-    assert isinstance(engine_for(p, PlaneSteps(inner=True), start), NewtonEngine)
+    assert isinstance(engine_for(p, PlaneSteps(inner=True)), NewtonEngine)
     # a number of steps, or a metric, is the plane's
-    assert isinstance(engine_for(p, PlaneSteps(T=5), start), PlaneEngine)
+    assert isinstance(engine_for(p, PlaneSteps(T=5)), PlaneEngine)
     named = PlaneSteps(inner=True, metric="identity")
-    assert isinstance(engine_for(p, named, start), PlaneEngine)
+    assert isinstance(engine_for(p, named), PlaneEngine)

@@ -138,18 +138,18 @@ class NewtonEngine(Engine):
             self.newton.load_state_dict(part_of(state, "newton"))
 
 
-def engine_for(problem: Problem, steps: PlaneSteps, start: Array, rough: bool = False) -> Engine:
+def engine_for(problem: Problem, steps: PlaneSteps, rough: bool = False) -> Engine:
     """The engine that steps on all rows: by sums over the rows, by Newton's method on small data,
     or the plane. A caller who gives the number of steps, or a metric, gets those of the plane.
 
-    ``start``: where the run begins; ``rough``: is f to be near its minimum and no more?
+    ``rough``: is f to be near its minimum and no more?
     """
     plane = PlaneEngine(problem, steps.memory, steps.inner, steps.metric)
     if not steps.inner or steps.metric != "auto":
         return plane
     if sums_suffice(problem):
         return NewtonEngine(NewtonBySums(problem), plane)
-    if SmallNewton.suits(problem, constant=not start[: problem.d].any()):
+    if SmallNewton.suits(problem):
         return NewtonEngine(SmallNewton(problem), plane)
     if rough and NewtonPolicy.suits(problem):
         return NewtonEngine(RoughNewton(problem), plane)

@@ -1,10 +1,9 @@
 """Newton's method for small data: the steps of ``NewtonEngine``.
 
 A step is the Newton step with the Hessian of all variables, those of several outputs too. The
-Hessian is kept for further steps while these are cheaper than a new Hessian; the changes of the
-gradient since then correct it (L-BFGS). With fewer rows than columns a factor of n x n numbers
-stands for the Hessian (``RowSpacePolicy``). Where f does not fall there is no answer, and the
-engine goes on with the plane.
+Hessian is kept for further steps while these are cheaper than a new Hessian. With fewer rows than
+columns a factor of n x n numbers stands for the Hessian (``RowSpacePolicy``). Where f does not fall
+there is no answer, and the engine goes on with the plane.
 """
 
 from __future__ import annotations
@@ -12,26 +11,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
-from .._record import part_of, record
+from .._record import record
 from .._types import Array
 from ..engines.base import ANY, Goal
 from ..problems import Problem
 from ..rows import Dense
 from .linalg import falls, norm
 from .metrics.base import PRICES, Metric
-from .metrics.factor import FactorMetric, KroneckerMetric, StackedMetric
+from .metrics.factor import FactorMetric, StackedMetric
 from .metrics.hessian_operator import curvature_of
 from .metrics.rowspace import RowSpacePolicy
 from .newton import Newton, NewtonPoint
 
 EPS = float(np.finfo(np.float64).eps)
-# Above this price of a Hessian (in evaluations of f) the Kronecker product is made in less time:
-# eight of the digits take 0.55 of the time.
-PRODUCT_PAYS = 2.0
 ROUNDING = 8.0  # The mean of n values is wrong by at most this many units in the last place.
 
 
@@ -42,25 +37,17 @@ class SmallLimits:
     Attributes
     ----------
     price : float
-        Nanoseconds that a Newton step may take (see ``Prices``).
+        Nanoseconds that a Hessian and its factor may take (see ``Prices``).
     steps, halvings : int
         The most steps of a run, and the most halvings of one step.
-    pairs : int
-        The number of steps whose changes of the gradient correct the Hessian. Without corrections
-        fits take 0.97 to 1.38 times as long (benchmarks/ablate.py).
     call, score, product : float
         Nanoseconds of an evaluation in Python, for each score, and for each multiplication with X
         in the cache, measured with benchmarks/small.py.
-    look, later : float
-        Nanoseconds that an evaluation, and a Hessian after the first, may take.
     """
 
     price: float = 7e5
-    later: float = 1.8e6
-    look: float = 4e5
     steps: int = 25
     halvings: int = 4
-    pairs: int = 3
     call: float = 4e4
     score: float = 8.0
     product: float = 0.2
@@ -75,13 +62,6 @@ def hessian_price(problem: Problem) -> float:
     variables = float(math.prod(problem.shape))
     products = PRICES.gram * variables * count + PRICES.factor * variables**2 / 3.0
     return (products + PRICES.touch * count + PRICES.square * variables) * variables
-
-
-def gram_price(problem: Problem) -> float:
-    """Nanoseconds of the Gram matrix and a Cholesky factor for each output."""
-    d = float(problem.shape[0])
-    outputs = float(math.prod(problem.shape[1:]))
-    return (PRICES.gram * problem.n + outputs * PRICES.factor * d / 3.0) * d**2
 
 
 def row_space(problem: Problem) -> RowSpacePolicy | None:
@@ -100,24 +80,7 @@ def look_price(problem: Problem, limits: SmallLimits) -> float:
     return limits.call + scores * (limits.score + limits.product * problem.shape[0])
 
 
-SmallMetric = Metric | KroneckerMetric | StackedMetric
-
-
-class Correction(NamedTuple):
-    """A step since the last Hessian P, and the change y of the gradient along it."""
-
-    step: Array
-    change: Array
-    solved: Array  # P^-1 y
-    curvature: float  # step . y
-
-
-class LastSolve(NamedTuple):
-    """A point, its gradient, and P^-1 times the gradient."""
-
-    w: Array
-    gradient: Array
-    solved: Array
+SmallMetric = Metric | StackedMetric
 
 
 class SmallNewton(Newton):
@@ -158,12 +121,9 @@ class SmallNewton(Newton):
         price = hessian_price(problem)
         if self.row_space is not None:  # later Hessians need a factor in float32, and no product
             price = PRICES.factor * problem.n**3 / 6.0
-        self.affordable = price * (2.0 if self.several else 1.0) <= limits.later
         self.relative_price = price / look_price(problem, limits)
         self.metric: SmallMetric | None = None
         self.metric_at = np.zeros(0)  # the point where the metric is the Hessian
-        self.corrections: list[Correction] = []
-        self.last: LastSolve | None = None
         self.known: tuple[NewtonPoint, Array] | None = None  # the direction at a point
         self.steps = 0  # since the last Hessian
         self.size = math.inf  # the gradient's norm after the first of these steps
@@ -186,21 +146,14 @@ class SmallNewton(Newton):
         return np.empty_like(self.columns)
 
     @staticmethod
-    def suits(problem: Problem, limits: SmallLimits = LIMITS, constant: bool = False) -> bool:
+    def suits(problem: Problem, limits: SmallLimits = LIMITS) -> bool:
         """Are the rows dense, in memory and so few that a Hessian costs next to nothing, and does a
-        penalty or the loss keep w from running away?
-
-        ``constant``: does the run begin at a constant prediction, where the Hessian is made of the
-        Gram matrix, and may the run end before the goal?
-        """
+        penalty or the loss keep w from running away?"""
         bounded = problem.loss.attains_minimum or bool((problem.ridges[: problem.d] > 0.0).all())
         if problem.in_parts or not isinstance(problem.rows, Dense) or not bounded:
             return False
         if (in_rows := row_space(problem)) is not None:
             return in_rows.first_price <= limits.price
-        if constant and not problem.loss.quadratic:
-            prices = gram_price(problem), look_price(problem, limits)
-            return prices[0] <= limits.price and prices[1] <= limits.look
         return hessian_price(problem) <= limits.price
 
     def look(self, w: Array) -> NewtonPoint:
@@ -227,12 +180,8 @@ class SmallNewton(Newton):
         if self.gap > 0.0:  # the gradient shrinks as the root of the gap
             remaining = max(remaining, math.sqrt(goal.gap / self.gap))
         if self.metric is None or self._new_hessian_pays(remaining):
-            if self.metric is not None and not self.affordable:
-                return None
             self.metric = self._metric(at)
             self.metric_at = at.w
-            self.corrections = []
-            self.last = None
             self.known = None
             self.steps = 0
         there = self._search(at, self.direction(at))
@@ -269,7 +218,7 @@ class SmallNewton(Newton):
             self.rate = (after / self.size) ** (1.0 / (self.steps - 1))
 
     def _new_hessian_pays(self, remaining: float) -> bool:
-        """Is the goal nearer with a new Hessian at each step than with the present one?
+        """Does the goal cost less with a new Hessian than with the present one?
 
         Steps with the present Hessian multiply the gradient by ``rate`` each. Newton steps double
         the number of correct digits; one more is needed to get near.
@@ -279,16 +228,12 @@ class SmallNewton(Newton):
         if not self.rate < 1.0:
             return True
         digits = -math.log10(min(max(remaining, EPS), 0.5))
-        newton_steps = 1.0 + math.log2(1.0 + digits)
         steps = digits / -math.log10(max(self.rate, EPS))
-        if not self.affordable:
-            return self.taken + steps > self.limits.steps
-        h = self.relative_price
-        return steps > min(newton_steps * (1.0 + h), h + 2.0 * digits)
+        newton_steps = 1.0 + math.log2(1.0 + digits)
+        return steps > newton_steps + self.relative_price
 
     def direction(self, at: NewtonPoint) -> Array:
-        """H^-1 g, where H is the last Hessian P with its corrections (the two loops of L-BFGS). Of
-        the same point it is computed once."""
+        """H^-1 g, where H is the last Hessian. Of the same point it is computed once."""
         if self.known is None or self.known[0] is not at:
             self.known = (at, self._direction(at))
         return self.known[1]
@@ -296,53 +241,22 @@ class SmallNewton(Newton):
     def _direction(self, at: NewtonPoint) -> Array:
         assert self.metric is not None
         solved = self.metric.solve(at.gradient)
-        if self.last is not None:
-            step = at.w - self.last.w
-            change = at.gradient - self.last.gradient
-            curvature = float(np.vdot(step, change))
-            if curvature > at.slack:  # less is rounding
-                pair = Correction(step, change, solved - self.last.solved, curvature)
-                self.corrections = [*self.corrections, pair][-self.limits.pairs :]
-        self.last = LastSolve(at.w, at.gradient, solved)
-        if self.corrections:
-            solved = self._corrected(at.gradient, solved)
-        return solved - self.free * solved.mean(axis=1, keepdims=True) if self.several else solved
-
-    def _corrected(self, g: Array, solved: Array) -> Array:
-        """H^-1 g from g and P^-1 g."""
-        shares = []
-        for step, change, own, curvature in reversed(self.corrections):
-            share = float(np.vdot(step, g)) / curvature
-            g = g - share * change
-            solved = solved - share * own
-            shares.append(share)
-        newest = self.corrections[-1]
-        solved = solved * (newest.curvature / float(np.vdot(newest.change, newest.solved)))
-        for (step, change, _, curvature), share in zip(self.corrections, reversed(shares)):
-            solved += (share - float(np.vdot(change, solved)) / curvature) * step
-        return solved
+        if not self.several:
+            return solved
+        return solved - self.free * solved.mean(axis=1, keepdims=True)
 
     def _metric(self, at: NewtonPoint) -> SmallMetric:
-        """The Hessian at a point, with the ridge, ready to be solved for. Without coefficients all
-        rows have the same scores."""
+        """The Hessian at a point, with the ridge, ready to be solved for."""
         if self.row_space is not None:
             return self.row_space.metric(at.bend)
         if not self.several:
             return FactorMetric.of(self.hessian(at), self.ridges)
-        if self.relative_price > PRODUCT_PAYS and not at.w[: self.problem.d].any():
-            p = self.problem
-            eye = np.eye(self.outputs)
-            B = p.loss.bend_times(np.tile(at.scores[0], (self.outputs, 1)), p.y, eye)
-            return KroneckerMetric(B, self._gram(p.weight), self.ridges)
         return StackedMetric(self.hessian(at), np.tile(self.ridges, self.outputs))
 
-    def _gram(self, c: Array | None) -> Array:
-        """sum_i c_i x_i x_i^T / n, with all c_i = 1 where c is None."""
-        n = self.problem.n
-        if c is None:
-            return np.asarray(np.dot(self.X.T, self.X) / n)
+    def _gram(self, c: Array) -> Array:
+        """sum_i c_i x_i x_i^T / n."""
         # The product of a matrix with its own transpose takes half the multiplications.
-        np.multiply(self.columns, np.sqrt(c / n), out=self.scaled_columns)
+        np.multiply(self.columns, np.sqrt(c / self.problem.n), out=self.scaled_columns)
         return np.asarray(np.dot(self.scaled_columns, self.scaled_columns.T))
 
     def hessian(self, at: NewtonPoint) -> Array:
@@ -351,8 +265,6 @@ class SmallNewton(Newton):
         if not self.several:
             if p.loss.quadratic:
                 return p.gram
-            if not at.w[: p.d].any() and at.bend.min() == at.bend.max():
-                return float(at.bend[0]) * self._gram(None)
             return self._gram(at.bend)
         d, K = p.shape
         times = curvature_of(p.loss, at.scores, p.y, p.weight, np.dtype(np.float64))
@@ -397,11 +309,6 @@ class SmallNewton(Newton):
         )
         if self.metric is not None:
             saved["metric_at"] = self.metric_at
-        for j, pair in enumerate(self.corrections):
-            for name in ("step", "change", "solved"):
-                saved[f"corrections.{j}.{name}"] = getattr(pair, name)
-        if self.last is not None:
-            saved |= {f"last.{name}": array for name, array in self.last._asdict().items()}
         return saved
 
     def load_state_dict(self, state: dict[str, Array]) -> None:
@@ -417,16 +324,6 @@ class SmallNewton(Newton):
         if "metric_at" in state:
             self.metric_at = np.array(state["metric_at"], dtype=np.float64)
             self.metric = self._metric(self.look(self.metric_at))
-        self.corrections = []
-        while parts := part_of(state, f"corrections.{len(self.corrections)}"):
-            step = np.asarray(parts["step"], dtype=np.float64)
-            change = np.asarray(parts["change"], dtype=np.float64)
-            solved = np.asarray(parts["solved"], dtype=np.float64)
-            curvature = float(np.vdot(step, change))
-            self.corrections.append(Correction(step, change, solved, curvature))
-        if last := part_of(state, "last"):
-            names = LastSolve._fields
-            self.last = LastSolve(*(np.asarray(last[name], dtype=np.float64) for name in names))
 
 
 class NewtonBySums(SmallNewton):

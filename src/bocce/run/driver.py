@@ -181,7 +181,7 @@ class Driver:
         self.made_for = wanted
         s = self.settings
         if isinstance(steps, PlaneSteps):
-            self.engine = engine_for(self.problem, steps, self.start, self.stop.max_gap > 0.0)
+            self.engine = engine_for(self.problem, steps, self.stop.max_gap > 0.0)
         else:
             self.engine = engines.make(
                 s.engine, self.problem, steps, stage.batch, s.seed, s.sampling

@@ -124,20 +124,6 @@ class FactorMetric:
         return {"root": self.root, **known}
 
 
-class KroneckerMetric:
-    """B (x) G + ridge, where all rows have the same second derivative B over the outputs."""
-
-    def __init__(self, B: Array, G: Array, ridge: Array) -> None:
-        values, self.vectors = np.linalg.eigh(B)
-        self.metrics = [FactorMetric.of(max(value, 0.0) * G, ridge) for value in values]
-
-    def solve(self, g: Array) -> Array:
-        """P^-1 g; g has a column for each output."""
-        rotated = (g @ self.vectors).T
-        solved = [metric.solve(column) for metric, column in zip(self.metrics, rotated)]
-        return np.asarray(np.stack(solved, axis=1) @ self.vectors.T)
-
-
 class StackedMetric:
     """A matrix over the variables of all outputs, one output after the other."""
 
