@@ -103,6 +103,16 @@ def three_classes(n: int, d: int) -> Data:
     return X, np.argmax(X[:, :3] + rng.gumbel(size=(n, 3)), axis=1)
 
 
+def abalone() -> Data:
+    """Rings, 4 to 15, as classes."""
+    if "BOCCE_DATA" in os.environ:
+        X, y = dense(bocce.data.load("abalone_scale"))
+    else:
+        X, _ = simulated(4_177, 8)
+        y = 10.0 + 2.0 * X[:, 0]
+    return X, np.clip(y, 4, 15).astype(int)
+
+
 def probe() -> Data:
     """Features of a network, as a linear probe has them: ten classes, single precision."""
     rng = np.random.default_rng(0)
@@ -166,6 +176,7 @@ SETS: dict[str, Callable[[], Data]] = {
     "w8a": lambda: real("w8a", 49_749, 300, 0.04),
     "covtype": lambda: real("covtype", 581_012, 54),
     "sector": lambda: real("sector", 6_412, 55_197, 0.003),
+    "abalone in 12 classes": abalone,
     "words": lambda: words(20_000, 30_000, 50),
     "half empty": half_empty,
     "marks": marks,
@@ -224,6 +235,10 @@ def in_batches(X: Any, y: np.ndarray) -> Fit:
 
 MODELS: dict[str, Callable[[Any, np.ndarray], Fit]] = {
     "classifier": lambda X, y: lambda: HeavyBallClassifier(l2=1.0 / len(y)).fit(X, y),
+    "rough classifier": lambda X, y: (
+        lambda: HeavyBallClassifier(l2=1.0 / len(y), tol=1e-2).fit(X, y)
+    ),
+    "exact classifier": lambda X, y: lambda: HeavyBallClassifier(l2=1e-6, tol=1e-8).fit(X, y),
     "regressor": lambda X, y: lambda: HeavyBallRegressor(l2=1.0 / len(y)).fit(X, y),
     "logistic": lambda X, y: (
         lambda: bocce.minimize(bocce.Logistic(X, y, l2=1.0 / len(y)), tol=1e-6)
@@ -269,16 +284,6 @@ CASES = [
         ),
     ),
     Case(
-        "small Newton: L-BFGS corrections",
-        {"bocce.plane.small.SmallNewton._corrected": lambda newton, g, solved: solved},
-        ("iris, classifier", "2k x 20 x 3, classifier", "digits, classifier CV"),
-    ),
-    Case(
-        "small Newton: Kronecker product at the start",
-        {"bocce.plane.small.PRODUCT_PAYS": math.inf},
-        ("2k x 20 x 3, classifier", "digits, classifier CV"),
-    ),
-    Case(
         "metric: row space",
         {"bocce.plane.metrics.rowspace.RowSpacePolicy.suits": never},
         ("wide, classifier", "wide, logistic", "counts 500 x 2000, Poisson"),
@@ -306,7 +311,20 @@ CASES = [
     Case(
         "paths that are scored: Newton steps in float32",
         {"bocce.plane.rough_newton.RoughNewton.step": nothing},
-        ("digits, classifier CV", "hashed text, classifier CV"),
+        ("digits, classifier CV", "abalone in 12 classes, classifier CV"),
+    ),
+    Case(
+        "a Hessian waits where a run is nearly done",
+        {"bocce.plane.metrics.hessian.PATIENCE": 1.0},
+        ("wide, rough classifier", "w8a, rough classifier"),
+    ),
+    Case(
+        "conjugate gradients: as exact as the last step's model",
+        {
+            "bocce.plane.metrics.newton_cg.FIRST_LEFT": 0.03,
+            "bocce.plane.metrics.newton_cg.MOST_LEFT": 0.03,
+        },
+        ("digits, exact classifier", "probe, classifier"),
     ),
     Case(
         "squared loss: sums instead of rows",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import bocce
 import plane_problems as given
+from bocce.engines.base import ANY
 from bocce.plane import PlaneLimits, PlaneRun, policy_for
 from bocce.plane.metrics import DiagonalPolicy, FactorMetric, HessianPolicy, Identity
 from bocce.plane.metrics.base import View
@@ -111,7 +112,7 @@ def updated(choice, X, bend, ridge):
     scores = SimpleNamespace(hessian=lambda sample: hessian_of(X, bend, sample), **sums)
     choice.regret = np.inf
     at = {"ridge": np.array(ridge), "gradient": np.zeros(X.d), "gradient_ratio": np.nan}
-    run = SimpleNamespace(problem=None, scores=scores, metric=Identity(), goal=None, **at)
+    run = SimpleNamespace(problem=None, scores=scores, metric=Identity(), goal=ANY, **at)
     return choice.update(View(run))
 
 
@@ -194,6 +195,23 @@ def test_a_hessian_of_little_use_is_followed_by_one_of_more_rows():
         choice.should_refresh(0.9)
     choice.on_refresh()
     assert choice.rows == min(choice.n, 4 * first)
+
+
+@drawn(shrinks=st.floats(0.3, 0.95), remaining=st.floats(1e-12, 0.5))
+def test_near_the_end_of_a_run_it_waits_but_never_for_long(shrinks, remaining):
+    """It is bought when steps have lost its price, and lose it once more before the end."""
+    choice = chooser()
+    price = choice.price_of(choice.rows)
+    a_step = choice.step * (1.0 - np.log(shrinks) / np.log(choice.expected))
+    choice.should_refresh(np.nan, remaining)
+    for _k in range(1, 10_000):
+        ahead = np.log(remaining) / np.log(shrinks) * a_step
+        bought = choice.should_refresh(shrinks, remaining)
+        assert bought == (choice.regret >= (price if ahead >= price * (1 - 1e-12) else 2.0 * price))
+        if bought:
+            break
+    assert choice.regret <= 2.0 * price + a_step
+    assert chooser().should_refresh(np.nan, remaining) == chooser().should_refresh(np.nan)
 
 
 def test_it_goes_on_from_its_state():

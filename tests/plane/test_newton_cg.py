@@ -121,8 +121,12 @@ def test_of_too_many_pairs_the_oldest_go_and_a_penalty_is_added():
     np.testing.assert_array_equal(again.solve(np.ones(3), lambda g: g), [1.0, 1 / 9, 1 / 9])
 
 
+# About as much as the last step's model was wrong by: 0.9 times the square of what it left.
+@pytest.mark.parametrize(
+    ("shrank", "share"), [(np.nan, 0.1), (0.9, 0.5), (0.4, 0.144), (0.01, 0.03)]
+)
 @pytest.mark.parametrize("d", [5, 12])
-def test_a_direction_leaves_little_of_the_gradient(d):
+def test_a_direction_leaves_little_of_the_gradient(d, shrank, share):
     p = classes(d=d, intercept=True)
     w = np.random.default_rng(2).standard_normal(p.shape)
     g = p.gradient(w)
@@ -131,16 +135,16 @@ def test_a_direction_leaves_little_of_the_gradient(d):
     solver.precondition(p.predict(w).__getitem__)
     assert solver.metric.state_dict()
     assert solver.metric.newton_like
-    x = solver.solve(g, p.predict(w).__getitem__, np.nan)
+    x = solver.solve(g, p.predict(w).__getitem__, shrank)
     H = hessian(p, w) + np.diag(np.broadcast_to(ridge, p.shape).reshape(-1))
     left = H @ x.reshape(-1) - g.reshape(-1)
-    assert np.linalg.norm(left) <= newton.LEFT * np.linalg.norm(g) * (1.0 + 1e-9)
+    assert np.linalg.norm(left) <= share * np.linalg.norm(g) * (1.0 + 1e-9)
     assert 0 < solver.passes <= g.size
     solver.goal = Goal(gradient=0.8 * np.linalg.norm(g))  # less will do
     before = solver.passes
-    x = solver.solve(g, p.predict(w).__getitem__, np.nan)
+    x = solver.solve(g, p.predict(w).__getitem__, shrank)
     left = H @ x.reshape(-1) - g.reshape(-1)
-    assert np.linalg.norm(left) <= 0.4 * np.linalg.norm(g) * (1.0 + 1e-9)
+    assert np.linalg.norm(left) <= max(share, 0.4) * np.linalg.norm(g) * (1.0 + 1e-9)
     assert solver.passes - before <= 2  # the pairs know the rest
 
 
@@ -261,7 +265,7 @@ def test_scores_that_are_not_kept_give_the_same_minimum_and_a_run_goes_on_to_the
         for _ in range(3):
             plane.step()
         other = PlaneRun.from_state(p, plane.state_dict(), inner=True, limits=limits)
-        for _ in range(4):
+        for _ in range(5):
             plane.step()
             other.step()
             assert np.array_equal(plane.w, other.w)

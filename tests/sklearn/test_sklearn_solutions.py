@@ -116,6 +116,8 @@ def test_more_classes_are_fitted_at_once():
 @pytest.mark.parametrize("model", [HeavyBallRegressor(), HeavyBallClassifier()])
 def test_the_gradient_is_tol_times_the_first_in_the_callers_variables(model, tol, kind):
     """Written out from the docstring, with weights; the scaling inside must not show."""
+    if kind == "float32":
+        tol = max(tol, 1e-6)  # below, the rounding of the coefficients decides
     X, y = regression() if isinstance(model, HeavyBallRegressor) else classes()
     if kind == "sparse":
         X = X * (np.random.default_rng(1).random(X.shape) < 0.2)

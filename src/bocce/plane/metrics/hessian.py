@@ -15,6 +15,8 @@ LEFT_BY_HESSIAN = 0.04
 # This many steps show how good a metric is that several outputs share. Without the trial a run on
 # digits takes 1.4 times as long.
 TRIAL = 3
+# Steps that have lost this many prices of a Hessian are no longer believed to end soon.
+PATIENCE = 2.0
 
 
 class HessianPolicy(IdentityPolicy):
@@ -23,7 +25,9 @@ class HessianPolicy(IdentityPolicy):
     The rule is the one of the ski-rental problem. A step that shrinks the gradient by less than a
     step with a fresh Hessian would loses a part of its own price. When the losses since the last
     Hessian (``regret``) reach the price of the next one, a Hessian is computed. So waiting never
-    loses more than a Hessian costs, and where plain steps do as well no Hessian is computed.
+    loses more than a Hessian costs, and where plain steps do as well no Hessian is computed. Where
+    the run will end, at its present pace, before steps lose the price once more, it may wait until
+    they have lost the price twice.
     """
 
     expected = 0.15  # a step with a fresh sampled Hessian leaves this share of the gradient's norm
@@ -58,6 +62,7 @@ class HessianPolicy(IdentityPolicy):
         self.regret = self.step * (self.exact if self.quadratic and self.whole else self.first)
         self.taken = 0
         self.age = 0  # steps since the Hessian was taken
+        self.fell = 0.0  # the log of the gradient's norm, in these steps
         self.trial = 0.0  # by how much the first of them made the log of the gradient's norm fall
 
     @property
@@ -106,15 +111,28 @@ class HessianPolicy(IdentityPolicy):
         affordable = (self.step - self.price_of(0)) / max(one, PRICES.touch)  # rows may be empty
         return int(min(self.n, max(least, affordable)))
 
-    def should_refresh(self, gradient_ratio: float) -> bool:
+    def should_refresh(self, gradient_ratio: float, remaining: float = 0.0) -> bool:
         """Compute a Hessian now? ``gradient_ratio``: the gradient's norm over the norm before the
-        last step."""
+        last step; ``remaining``: the factor by which the norm is still to shrink (0: not known)."""
         if gradient_ratio > 0.0:  # not at the first step
             self.age += 1
             self._count(math.log(gradient_ratio))
         if self.taken and self.quadratic and self.whole:
             return False
-        return bool(self.regret >= self.price_of(self.rows)) or (self.taken > 0 and self.every_step)
+        if self.taken > 0 and self.every_step:
+            return True
+        price = self.price_of(self.rows)
+        if self.regret < price:
+            return False
+        return self.regret >= PATIENCE * price or self._losses_ahead(remaining) >= price
+
+    def _losses_ahead(self, remaining: float) -> float:
+        """What the steps to the end of the run lose at the present pace, in nanoseconds."""
+        if not (self.fell < 0.0 < remaining):
+            return math.inf
+        steps = max(0.0, math.log(remaining) / (self.fell / self.age))
+        rate = self.fell / self.age / math.log(self.expected)
+        return steps * self.step * (1.0 - rate)
 
     def _count(self, fell: float) -> None:
         """Count a step that changed the log of the gradient's norm by ``fell``.
@@ -122,6 +140,7 @@ class HessianPolicy(IdentityPolicy):
         A metric that several outputs share is no Hessian. What it can do is measured by the first
         steps with it, and it is recomputed when later steps are worse.
         """
+        self.fell += fell
         if self.multi_output and self.taken and self.age <= TRIAL:
             self.trial += fell / TRIAL
             self.expected = math.exp(min(max(self.trial, math.log(0.15)), math.log(0.95)))
@@ -136,6 +155,7 @@ class HessianPolicy(IdentityPolicy):
         self.taken += 1
         self.regret = 0.0
         self.age = 0
+        self.fell = 0.0
         self.trial = 0.0
         if self.whole and not self.multi_output:
             self.expected = LEFT_BY_HESSIAN
@@ -153,7 +173,7 @@ class HessianPolicy(IdentityPolicy):
         return FactorMetric.of(H, ridge.reshape(-1), 1.0 / self.rows)
 
     def update(self, view: View) -> Metric | None:
-        if not self.should_refresh(view.gradient_ratio):
+        if not self.should_refresh(view.gradient_ratio, view.goal.remaining):
             return None
         self.on_refresh()
         H = view.hessian(Sample(self.rows, self.taken, self.whole))
@@ -168,6 +188,7 @@ class HessianPolicy(IdentityPolicy):
             regret=self.regret,
             taken=self.taken,
             age=self.age,
+            fell=self.fell,
             trial=self.trial,
             expected=self.expected,
         )
@@ -177,6 +198,7 @@ class HessianPolicy(IdentityPolicy):
         self.regret = float(state["regret"])
         self.taken = int(state["taken"])
         self.age = int(state["age"])
+        self.fell = float(state["fell"])
         self.trial = float(state["trial"])
         self.expected = float(state["expected"])
         counted = 1 <= self.rows <= self.n and min(self.taken, self.age) >= 0

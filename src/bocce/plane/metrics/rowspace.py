@@ -154,7 +154,7 @@ class RowSpacePolicy(HessianPolicy):
         return bool(self.price <= self.first * self.step)
 
     def update(self, view: View) -> Metric | None:
-        if not self.should_refresh(view.gradient_ratio):
+        if not self.should_refresh(view.gradient_ratio, view.goal.remaining):
             return None
         self.on_refresh()
         return self.metric(view.row_curvature())
