@@ -243,7 +243,7 @@ class SmallNewton(Newton):
         solved = self.metric.solve(at.gradient)
         if not self.several:
             return solved
-        return solved - self.free * solved.mean(axis=1, keepdims=True)
+        return np.asarray(solved - self.free * solved.mean(axis=1, keepdims=True))
 
     def _metric(self, at: NewtonPoint) -> SmallMetric:
         """The Hessian at a point, with the ridge, ready to be solved for."""
