@@ -315,7 +315,7 @@ CASES = [
     ),
     Case(
         "a Hessian waits where a run is nearly done",
-        {"bocce.plane.metrics.hessian.PATIENCE": 1.0},
+        {"bocce.plane.metrics.hessian.MOST_LOST": 1.0},
         ("wide, rough classifier", "w8a, rough classifier"),
     ),
     Case(

@@ -16,7 +16,7 @@ LEFT_BY_HESSIAN = 0.04
 # digits takes 1.4 times as long.
 TRIAL = 3
 # Steps that have lost this many prices of a Hessian are no longer believed to end soon.
-PATIENCE = 2.0
+MOST_LOST = 2.0
 
 
 class HessianPolicy(IdentityPolicy):
@@ -124,7 +124,7 @@ class HessianPolicy(IdentityPolicy):
         price = self.price_of(self.rows)
         if self.regret < price:
             return False
-        return self.regret >= PATIENCE * price or self._losses_ahead(remaining) >= price
+        return self.regret >= MOST_LOST * price or self._losses_ahead(remaining) >= price
 
     def _losses_ahead(self, remaining: float) -> float:
         """What the steps to the end of the run lose at the present pace, in nanoseconds."""
