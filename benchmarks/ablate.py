@@ -171,6 +171,7 @@ SETS: dict[str, Callable[[], Data]] = {
     "200k x 5 x 3": lambda: three_classes(200_000, 5),
     "200 x 500": lambda: simulated(200, 500),
     "wide": lambda: wide(1_000, 5_000),
+    "wide 1k x 3k": lambda: wide(1_000, 3_000),
     "ijcnn1": lambda: real("ijcnn1", 35_000, 22),
     "a9a": lambda: real("a9a", 32_561, 123, 0.11),
     "w8a": lambda: real("w8a", 49_749, 300, 0.04),
@@ -316,7 +317,7 @@ CASES = [
     Case(
         "a Hessian waits where a run is nearly done",
         {"bocce.plane.metrics.hessian.MOST_LOST": 1.0},
-        ("wide, rough classifier", "w8a, rough classifier"),
+        ("wide 1k x 3k, rough classifier", "w8a, rough classifier"),
     ),
     Case(
         "conjugate gradients: as exact as the last step's model",

@@ -44,8 +44,6 @@ FOREIGN_FIELDS |= {"__qualname__", "__doc__", "__getattr__"}
 WRITERS = {
     "data/read/files.py": "the type of numbers that a caller asked for",
 }
-# Class names with two meanings that are left.
-TWO_MEANINGS = {"Line"}
 # Shares of all statements: `a, b = x, y`, and `x if c else y`.
 MOST_PAIRS = 0.010
 MOST_CONDITIONALS = 0.022
@@ -64,7 +62,7 @@ LONG = {
     *("theory/finite.py: certify", "theory/finite.py: certify_run"),
     # left to be split
     "sklearn/_base.py: _fit",
-    *("problems/frame.py: _of_dense", "plane/subspace.py: best_point", "planning/plan.py: plan"),
+    *("problems/frame.py: _of_dense", "planning/plan.py: plan"),
     *("torch/measure.py: measure", "torch/measure.py: _curvature"),
 }
 MOST_ANY = 400  # lines outside the adapters, imports not counted
@@ -263,7 +261,7 @@ def test_a_class_name_has_one_meaning():
         for node in ast.walk(ast.parse(f.read_text())):
             if isinstance(node, ast.ClassDef):
                 names.setdefault(node.name, set()).add(str(f.relative_to(SOURCE)))
-    assert {name: files for name, files in names.items() if len(files) > 1}.keys() <= TWO_MEANINGS
+    assert {name: files for name, files in names.items() if len(files) > 1} == {}
 
 
 def test_few_things_are_of_any_type():

@@ -50,6 +50,17 @@ class PlanePoint(NamedTuple):
     predicted: float
 
 
+def full_step(H: Array, a: Array, unit: Array, stretch: float) -> tuple[Array, float]:
+    """The step -H^-1 a, so many times as long, and its slope; along -a if there is hardly any
+    curvature."""
+    p = solve(H, a, unit)
+    p *= -stretch
+    slope = float(a @ p)
+    if math.isfinite(slope):
+        return p, slope
+    return -a, -float(a @ a)
+
+
 class Subspace:
     """f(w + D c) for the first k directions, given f, its rounding error ``slack``, its gradient
     and its penalty at w.
@@ -94,28 +105,27 @@ class Subspace:
         ``newton_step``: the multiple that Newton's method takes, if direction 0 is Newton's and the
         only one.
         """
-        a = self.a
         k = self.a.size
         if newton_step:
-            H = a[None] / -newton_step
+            H = self.a[None] / -newton_step
         else:
             H = self.directions.curvature(self.scores, k)
         unit = units(H)
-        goal = share * largest(a * unit)
+        goal = share * largest(self.a * unit)
         if predicted_step and (there := self._predicted(predicted_step, unit, goal)) is not None:
             return there
-        c = np.zeros(k)
+        return self._by_newton(H, unit, goal)
+
+    def _by_newton(self, H: Array, unit: Array, goal: float) -> PlanePoint | None:
+        """Newton steps from w, until the gradient's largest entry in these units is the goal."""
+        a = self.a
+        c = np.zeros(a.size)
         value = self.value
         found = None
         predicted = 0.0
         stretch = 1.0
         for _ in range(self.limits.newton_steps):
-            p = solve(H, a, unit)
-            p *= -stretch
-            slope = float(a @ p)
-            if not math.isfinite(slope):  # hardly any curvature: follow the gradient
-                p = -a
-                slope = -float(a @ a)
+            p, slope = full_step(H, a, unit, stretch)
             if not slope < 0.0:
                 break
             reach = self._reach(slope, value)
@@ -135,7 +145,7 @@ class Subspace:
                 stretch *= 4.0  # less curvature than at w: Huber's loss, far from the targets
                 continue
             stretch = 1.0
-            H = self.directions.curvature(self.scores, k)
+            H = self.directions.curvature(self.scores, a.size)
             unit = units(H)
         if found is None:
             return None
