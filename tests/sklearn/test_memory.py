@@ -54,3 +54,13 @@ def test_rows_too_large_to_be_copied_are_not():
     X = np.random.default_rng(0).standard_normal((N, 24)) * np.geomspace(1e-3, 1e3, 24)
     y = X @ (1.0 / np.geomspace(1e-3, 1e3, 24)) > 0.3
     assert peak(HeavyBallRegressor(), X, y.astype(float), None) <= VECTORS * 8 * N
+
+
+@pytest.mark.parametrize("estimator", [HeavyBallClassifier, HeavyBallRegressor])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_that_lie_by_columns_are_not_copied(estimator, order):
+    X = np.random.default_rng(0).standard_normal((100_000, 100))
+    y = X @ np.linspace(-1.0, 1.0, 100) > 0.3
+    model = estimator(tol=1e-7)
+    assert peak(model, np.asarray(X, order=order), y.astype(float), None) <= 0.3 * X.nbytes
+    np.testing.assert_allclose(model.coef_, estimator(tol=1e-7).fit(X, y).coef_, atol=1e-6)

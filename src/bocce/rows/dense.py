@@ -26,12 +26,25 @@ SMALLEST_SCALE = 2.0**-30
 LARGEST_SCALE = 2.0**30
 
 
+def by_columns(X: Array) -> bool:
+    """Does each column lie in one piece (Fortran order), and not each row?"""
+    return X.flags.f_contiguous and not X.flags.c_contiguous
+
+
+def room_for(X: Array, rows: int, columns: int) -> Array:
+    """Memory for some rows, which lie as those of X: so numbers are copied in the order in which
+    they are read."""
+    if by_columns(X):
+        return np.empty((columns, rows)).T
+    return np.empty((rows, columns))
+
+
 def widened(X: Array, step: int) -> Iterator[tuple[slice, Array]]:
     """Which rows, and these as float64 one after the other: ``step`` at a time. Where they have to
     be copied, into the same memory: pages that are new cost more than the numbers."""
     n, d = X.shape
-    as_is = X.dtype == np.float64 and X.flags.c_contiguous
-    room = np.empty((0 if as_is else min(step, n), d))
+    as_is = X.dtype == np.float64 and (X.flags.c_contiguous or by_columns(X))
+    room = room_for(X, 0 if as_is else min(step, n), d)
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         block = X[rows]
@@ -224,10 +237,14 @@ class Scaled(Rows):
         else:
             often = 1
         centres = np.tile(self.centre, often)
-        room = np.empty((min(step, self.n), columns))
+        room = room_for(self.X, min(step, self.n), columns)
         for start in range(0, self.n, step):
             x = self.X[start : start + step]
             made = room[: len(x)]
+            if often == 1:
+                np.subtract(x, self.centre, out=made)
+                yield made
+                continue
             even = len(x) // often * often
             long = (even // often, often * columns)
             np.subtract(x[:even].reshape(long), centres, out=made[:even].reshape(long))
@@ -237,7 +254,8 @@ class Scaled(Rows):
     def in_cache(self) -> Iterator[Array]:
         step = rows_in_cache(self.d)
         columns = self.X.shape[1]
-        room = np.full((min(step, self.n), self.d), self.unit)
+        room = room_for(self.X, min(step, self.n), self.d)
+        room[:, columns:] = self.unit
         for start in range(0, self.n, step):
             x = self.X[start : start + step]
             made = room[: len(x)]

@@ -55,6 +55,14 @@ def plain_floats(X: Any) -> bool:
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float64, np.float32)
 
 
+def order_of(X: Any) -> str:
+    """The order of X in memory, in which its numbers are used without a copy; "C" where neither
+    rows nor columns lie in one piece."""
+    if isinstance(X, np.ndarray) and X.flags.f_contiguous:
+        return "F"
+    return "C"
+
+
 def brought(values: Any) -> Any:
     """Targets or weights on the host."""
     if elsewhere(values):

@@ -37,7 +37,7 @@ from ..run import scaling
 from ..run.adapt import until_suited
 from ..run.constant import constant
 from ..run.controllers import summed
-from ..run.prepare import PreparedRun, dense_pays
+from ..run.prepare import PreparedRun, dense_pays, reaches_tol
 from ..run.request import CheckedRequest
 from . import _arrays, _words
 from ._errors import FIRST_TOL, Seen, WithErrors, fit_until_certain
@@ -146,6 +146,12 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
     def _shows_finite(self, X: Any) -> bool:
         """Does the fit itself find NaN and infinity, without a look at X before?"""
         return False
+
+    def _order(self, X: Any) -> str:
+        """The order in memory that a fit needs: the one that X has, but for batches, by rows."""
+        if self.batch_size is None and reaches_tol(self.method):
+            return _arrays.order_of(X)
+        return "C"
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, **how: bool

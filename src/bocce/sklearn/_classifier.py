@@ -59,7 +59,8 @@ class LinearClassifier(ClassifierMixin, HeavyBall):
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, finite: bool = True
     ) -> tuple[Any, ...]:
-        X, y = _arrays.checked(self, X, y, reset=reset, ensure_all_finite=finite, order="C")
+        how = {"reset": reset, "ensure_all_finite": finite, "order": self._order(X)}
+        X, y = _arrays.checked(self, X, y, **how)
         check_classification_targets(y)
         return X, y, self._weights(sample_weight, X)
 

@@ -72,7 +72,7 @@ class LinearRegressor(MultiOutputMixin, RegressorMixin, HeavyBall):
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool, finite: bool = True
     ) -> tuple[Any, ...]:
-        how = {"multi_output": not self._log_link, "y_numeric": True, "order": "C"}
+        how = {"multi_output": not self._log_link, "y_numeric": True, "order": self._order(X)}
         X, y = _arrays.checked(self, X, y, reset=reset, ensure_all_finite=finite, **how)
         y, _ = self._loss().targets(type(self).__name__, np.asarray(y))
         return X, y, self._weights(sample_weight, X)
