@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bocce
+from bocce import problems
 from bocce.engines import Goal
 from bocce.losses import Softmax
 from bocce.plane import PlaneRun
@@ -149,7 +150,9 @@ def test_a_direction_leaves_little_of_the_gradient(d, shrank, share):
 
 
 def test_many_columns_take_plain_steps_with_one_displacement():
-    X = sp.random_array((60, newton.MOST_FACTORED + 1), density=0.01, rng=0, format="csr")
+    X = sp.random_array(
+        (60, problems.limits.LIMITS.factor_columns + 1), density=0.01, rng=0, format="csr"
+    )
     p = bocce.Problem(X, np.arange(60) % 3, "softmax", 1e-2)
     result = bocce.minimize(p, tol=1e-6)
     assert result.status == "converged"
