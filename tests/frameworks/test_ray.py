@@ -95,8 +95,8 @@ def test_a_run_that_ends_above_its_start_is_diverged(local_ray):
 @pytest.mark.parametrize("loss", KINDS)
 def test_the_full_batch_is_the_run_on_one_machine(local_ray, loss):
     """Constants, method and batch are chosen alike, too: everything is left to the defaults. Many
-    tables are equally good on all rows of few columns, and rounding decides which one the search
-    finds; the same table gives the same run.
+    tables are equally good on all rows of few columns, so the search reads eight digits of its
+    numbers; workers bound the R2 of least squares by L_max, which leads to another table.
     """
     X, y = data(loss)
     rows = sp.csr_array(X) if loss == "logistic" else X
@@ -106,9 +106,12 @@ def test_the_full_batch_is_the_run_on_one_machine(local_ray, loss):
     s = bocce.minimize(p, T=T, batch_size=N, tol=1e-12)
     assert (r.schedule.name, r.schedule.T) == (s.schedule.name, s.schedule.T)
     np.testing.assert_allclose(r.w, s.w, rtol=1e-5)
+    if loss == "logistic":  # L_max stands for R2 on both sides
+        assert r.schedule == s.schedule
     s = bocce.minimize(p, r.schedule, batch_size=N, tol=1e-12)
     np.testing.assert_allclose(r.w, s.w, rtol=1e-10)
-    np.testing.assert_allclose(r.history["grad_norm"], s.history["grad_norm"], rtol=1e-7)
+    norms = s.history["grad_norm"]
+    np.testing.assert_allclose(r.history["grad_norm"], norms, rtol=1e-7, atol=1e-14 * norms[0])
 
 
 def test_more_workers_than_rows_and_a_tree(local_ray, monkeypatch):

@@ -14,7 +14,7 @@ import bocce
 from bocce import exact, schedules, theory
 from bocce.schedules.moments import at_rest, compiled, moments, pulled_back, with_batches
 from bocce.schedules.search import SamplingNoise, Search, Twin, between, longest_steps
-from bocce.schedules.twin import assumed, possible_starts, reduced
+from bocce.schedules.twin import assumed, possible_starts, reduced, to_digits
 
 logs = st.floats(0.0, 1.0)
 
@@ -231,6 +231,30 @@ def test_the_same_arguments_give_the_same_table_object():
     first = schedules.auto(20, **known, spectrum=[4.0, 2.0, 1.0], noise=0.1)
     assert schedules.auto(20, **known, spectrum=np.array([4.0, 2.0, 1.0]), noise=0.1) is first
     assert schedules.auto(20, **known, spectrum=[4.0, 2.0, 1.0], noise=0.2) is not first
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_rounding_of_the_data_does_not_choose_the_table(seed):
+    """The last digits of sums over the rows differ between machines, and on a cluster of them."""
+    rng = np.random.default_rng(seed)
+    lam = np.round(rng.uniform(0.1, 1.0, 4), 2)
+    known = {"L": lam.max(), "mu": lam.min(), "L_max": 3.0, "kappa_tilde": 7.0}
+    noisy = {name: value * (1.0 + rng.uniform(-1e-14, 1e-14)) for name, value in known.items()}
+    noisy["mu"] = min(noisy["mu"], noisy["L"])
+    spectrum = lam * (1.0 + rng.uniform(-1e-14, 1e-14, 4))
+    one = schedules.auto(6, **known, n=100, b=30, spectrum=lam, noise=0.1)
+    other = schedules.auto(6, **noisy, n=100, b=30, spectrum=spectrum, noise=0.1)
+    assert other is one
+
+
+@given(st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=5))
+def test_rounded_up_a_constant_still_bounds(values):
+    exact_values = np.array(values)
+    up = to_digits(exact_values, up=True)
+    assert (up > exact_values).all()
+    assert (up <= exact_values * (1.0 + 1.3e-7)).all()
+    np.testing.assert_allclose(to_digits(exact_values), exact_values, rtol=1e-7)
 
 
 # -- what is known --------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ so that the certificate holds for every step whatever the search does.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,8 @@ from .schedule import FloatArray, Table
 # Sizes of the search; none of them is a shape of the schedule.
 KNOTS = (5, 10, 20, 40)  # few knots first: with many at once L-BFGS ends in poorer minima
 MEMORY = 20  # pairs that L-BFGS keeps
-COARSE_STEPS = 60  # of L-BFGS with fewer knots than the last
+COARSE_STEPS = 200  # of L-BFGS with fewer knots than the last
+COMPARED = 2  # The closed forms are compared when the search has reached this many of KNOTS.
 MOST_SEARCH = 600
 LEAST_SEARCH = 10
 WORK = 400_000  # steps of L-BFGS times T, between the two limits
@@ -283,17 +285,22 @@ def _knots(search: Search, mu: float) -> FloatArray:
         return u if T > LONGEST else search.descend(u, _steps(T))[1]
     levels = [Search(search.twin, T, *search.limits, m) for m in KNOTS[:-1] if m < T]
     levels.append(search)
-    coarser = levels[0]
-    u = _first_knots(coarser, mu)
-    for level in levels[1:]:
-        u = level.stretched(coarser.descend(u, COARSE_STEPS)[1], coarser)
+    coarser, u = _first_knots(levels[:COMPARED], mu)
+    for level in levels[COMPARED:]:
+        start = level.stretched(u, coarser)
+        u = start if level is search else level.descend(start, COARSE_STEPS)[1]
         coarser = level
     return search.descend(u, _steps(T))[1]
 
 
-def _first_knots(search: Search, mu: float) -> FloatArray:
-    """The best of short descents from each closed form."""
-    L = search.L
-    tables = closed_forms(search.T, L, mu, L * (1.0 + search.noise.q))
-    found = [search.descend(search.coordinates(table), COARSE_STEPS) for table in tables]
-    return min(found, key=lambda one: one[0])[1]
+def _first_knots(levels: list[Search], mu: float) -> tuple[Search, FloatArray]:
+    """The better of the descents from the closed forms, and the level that it has reached."""
+    first = levels[0]
+    L = first.L
+    found = []
+    for table in closed_forms(first.T, L, mu, L * (1.0 + first.noise.q)):
+        value, u = first.descend(first.coordinates(table), COARSE_STEPS)
+        for coarser, level in pairwise(levels):
+            value, u = level.descend(level.stretched(u, coarser), COARSE_STEPS)
+        found.append((value, u))
+    return levels[-1], min(found, key=lambda one: one[0])[1]

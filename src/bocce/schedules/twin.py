@@ -19,6 +19,9 @@ NODES = 32  # of a twin's spectrum
 LEVELS = (0.0, 1e-3, 1e-1, 3.0)  # of the noise, where it is not known
 FLAT_CURVATURE = 1e-14  # A curvature below this share of L is rounding.
 TABLES_KEPT = 256  # tables that are kept
+# The search reads this many digits of its numbers: its minima are many, and rounding in a sum over
+# the rows would decide which one it finds.
+DIGITS = 8
 
 Spectrum = tuple[FloatArray, FloatArray]  # nodes and the number of directions of each
 
@@ -86,13 +89,36 @@ def auto(
         noise = _checks.real("auto", "noise", noise, least=0.0, remedy=remedy)
     given = None
     if spectrum is not None:
-        given = tuple(tuple(part) for part in reduced(*spectrum_of(spectrum)))
+        given = tuple(tuple(to_digits(part).tolist()) for part in reduced(*spectrum_of(spectrum)))
     lookahead = kappa_tilde is not None and family is None
     before = None
     if b == n and n > 1:
         before = sampling_noise("auto", n, n - 1)
-    known = (T, L, mu, max(L_max, L), kappa_tilde, given, noise, lookahead, name)
-    return _kept(zeta2, before, *known)
+    # rounded up, the constants of the certificate still bound those of the data
+    L, L_max = to_digits([L, max(L_max, L)], up=True).tolist()
+    (mu,) = to_digits([mu]).tolist()
+    if kappa_tilde is not None:
+        (kappa_tilde,) = to_digits([kappa_tilde], up=True).tolist()
+    if noise is not None:
+        (noise,) = to_digits([noise]).tolist()
+    return _kept(zeta2, before, T, L, mu, L_max, kappa_tilde, given, noise, lookahead, name)
+
+
+def to_digits(values: npt.ArrayLike, up: bool = False) -> FloatArray:
+    """Numbers >= 0 rounded to ``DIGITS`` digits, to the nearest or ``up``, above the number.
+
+    The places where the answer jumps lie between short decimals, which data often have.
+
+    >>> bool((to_digits([0.1 + 0.2, 2.0]) == to_digits([0.3, 2.0])).all())
+    True
+    >>> bool((to_digits([0.1 + 0.2, 2.0], up=True) == to_digits([0.3, 2.0], up=True)).all())
+    True
+    """
+    given = np.asarray(values, dtype=np.float64)
+    unit = 10.0 ** (np.floor(np.log10(np.where(given > 0.0, given, 1.0))) + 1 - DIGITS)
+    if up:
+        return np.floor(given / unit + 1.25) * unit
+    return np.floor(given / unit + 0.5) * unit
 
 
 @functools.lru_cache(maxsize=TABLES_KEPT)
