@@ -98,6 +98,12 @@ def test_importing_bocce_loads_nothing_heavy():
     assert heavy_after("import bocce, numba") == {"numba"}, "the check sees what is loaded"
 
 
+@pytest.mark.parametrize("name", ["plane", "rows", "inference", "separation"])
+def test_rooms_that_users_name_are_there_after_import_bocce(name):
+    assert python(f"import bocce\nprint(bocce.{name}.__name__)") == [f"bocce.{name}"]
+    assert name in dir(bocce)
+
+
 def test_tables_problems_and_the_reference_engine_load_nothing_heavy():
     code = """
 import bocce

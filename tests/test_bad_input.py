@@ -1,10 +1,22 @@
 """Every bad argument is refused before any work, in words: parameter, value, rule, remedy."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bocce import LeastSquares, Logistic, Schedule, policies, sampling, schedules
+from bocce import (
+    LeastSquares,
+    Logistic,
+    Problem,
+    Schedule,
+    exact,
+    losses,
+    policies,
+    sampling,
+    schedules,
+)
 from refusal import refused
 
 NAN, INF = float("nan"), float("inf")
@@ -273,3 +285,85 @@ def test_labels_other_than_two(y, shown):
 def test_labels_for_least_squares():
     rule = r"LeastSquares: y has dtype <U1, must be numbers; for labels take a classifier, .*"
     refused(lambda: LeastSquares(X, ["a", "b", "a", "b"]), TypeError, rule)
+
+
+@pytest.mark.parametrize(
+    ("y", "kind"), [([None, None, None, None], "NoneType"), (["a", 1, "a", 1], "(str|int)")]
+)
+def test_labels_that_cannot_be_sorted(y, kind):
+    rule = rf"Logistic: y has labels of several kinds, or None \(.*{kind}.*\), must be labels .*"
+    refused(lambda: Logistic(X, np.array(y, dtype=object)), TypeError, rule)
+
+
+def test_rows_of_unlike_length():
+    rule = r"LeastSquares: X is a list whose entries differ in length, must be rows of equal .*"
+    refused(lambda: LeastSquares([[1.0, 2.0], [3.0]], [1.0, 2.0]), ValueError, rule)
+
+
+def test_weights_and_penalties_that_are_no_numbers():
+    rule = r"LeastSquares: sample_weight has the value 'heavy', must be numbers; give one .* row\."
+    refused(lambda: Problem(X, Y, sample_weight="heavy"), TypeError, rule)
+    rule = r"LeastSquares: penalty has the value \['a', 'b'\], must be numbers; .* a column\."
+    refused(lambda: Problem(X, Y, penalty=["a", "b"]), TypeError, rule)
+
+
+@pytest.mark.parametrize("name", ["intercept", "standardize"])
+@pytest.mark.parametrize("value", ["no", None, 2, 0.0, [True]])
+def test_a_switch_is_true_or_false(name, value):
+    rule = rf"LeastSquares: {name}={re.escape(repr(value))} must be True or False\."
+    refused(lambda: Problem(X, Y, **{name: value}), TypeError, rule)
+
+
+def test_a_switch_may_be_a_number():
+    assert Problem(X, Y, intercept=np.True_).intercept
+    assert not Problem(X, Y, intercept=0).intercept
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "rule"),
+    [
+        ([4], ValueError, r"the number 4, must be from 0 to 3\."),
+        ([0, -1], ValueError, r"the number -1, must be from 0 to 3\."),
+        ([], TypeError, r"shape \(0,\) and dtype float64, must be the numbers of one row or .*"),
+        ([0.5], TypeError, r"shape \(1,\) and dtype float64, must be the numbers of one row or .*"),
+        ([[1]], TypeError, r"shape \(1, 1\) and dtype int64, must be the numbers of one row or .*"),
+        ([True, False, True, False], TypeError, r".* of a mask take np\.flatnonzero\(mask\); .*"),
+    ],
+)
+def test_the_rows_of_a_gradient(rows, kind, rule):
+    p = LeastSquares(X, Y)
+    refused(lambda: p.gradient([1.0, 1.0], rows=rows), kind, f"LeastSquares: rows has {rule}")
+    refused(lambda: p.value([1.0, 1.0], rows=rows), kind, f"LeastSquares: rows has {rule}")
+
+
+@pytest.mark.parametrize(
+    ("loss", "kind", "rule"),
+    [
+        (losses.Huber(0.0), ValueError, r"Huber: delta=0.0 must be a finite number > 0; .*"),
+        (losses.Huber(NAN), ValueError, r"Huber: delta=nan must be a finite number > 0; .*"),
+        (losses.Huber("1"), TypeError, r"Huber: delta='1' must be a finite number > 0; .*"),
+        (losses.Quantile(1.0), ValueError, r"Quantile: level=1.0 must be .* > 0 and < 1; .*"),
+        (losses.Quantile(0.5, -1.0), ValueError, r"Quantile: smoothing=-1.0 must be .* > 0; .*"),
+        (losses.Quantile(0.5, 0.0), ValueError, r"Quantile: smoothing=0.0 must be .* > 0; .*"),
+        (losses.Quantile(0.5, 0.1, 0), ValueError, r"Quantile: factor=0.0 must be .* > 0; .*"),
+    ],
+)
+def test_the_parameters_of_losses(loss, kind, rule):
+    refused(lambda: Problem(X, Y, loss), kind, rule)
+
+
+def test_columns_of_a_schedule_that_are_no_numbers():
+    rule = r"Schedule: beta has the value 'fast', must be numbers; give one number a step, .*"
+    refused(lambda: Schedule([1.0], "fast"), TypeError, rule)
+    rule = r"then: other=3 must be a Schedule; make one with bocce\.schedules\."
+    refused(lambda: Schedule([1.0], 0.5).then(3), TypeError, rule)
+
+
+def test_spectra_that_are_no_numbers():
+    rule = r"Gaussian: spectrum has the value 'flat', must be numbers; give one for each .*"
+    refused(lambda: exact.Gaussian("flat"), TypeError, rule)
+    rule = r"auto: spectrum has the value 'flat', must be numbers; take the eigenvalues .*"
+    known = {name: value for name, value in ARGUMENTS.items() if name != "kappa_tilde"}
+    refused(lambda: schedules.auto(5, **known, spectrum="flat"), TypeError, rule)
+    rule = r"regret: schedule='sgd' must be a Schedule; make one with bocce\.schedules\."
+    refused(lambda: exact.regret("sgd", exact.Gaussian([1.0]), 2), TypeError, rule)

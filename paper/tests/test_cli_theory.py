@@ -86,7 +86,8 @@ WRONG_THEORY = [
     (("--method", "shbb"), "--method 'shbb' must be one of"),
     (("TABLE", "--kappa", 3, "-n", 5), "FILE decides what -n and --kappa would"),
     (("--plot", "absent/p.png"), "there is no folder"),
-    (("-n", 100, "--plot", "p.nonsense"), "nonsense"),
+    (("-n", 100, "--plot", "p.nonsense"), "--plot: 'p.nonsense' must end in .png, .svg or .pdf"),
+    (("-n", 100, "--plot", "."), "--plot: '.' is a directory; name a file in it"),
 ]
 
 

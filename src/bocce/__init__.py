@@ -24,11 +24,15 @@ _MODULES = (
     "engines",
     "exact",
     "explorer",
+    "inference",
     "losses",
+    "plane",
     "policies",
     "problems",
+    "rows",
     "sampling",
     "schedules",
+    "separation",
     "theory",
 )
 _NAMES = {

@@ -6,8 +6,12 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import reprlib
 from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 Error = TypeVar("Error", bound=Exception)
 
@@ -128,6 +132,34 @@ def real(
     if number is None:
         raise refused(TypeError, where, name, value, rule, remedy)
     raise refused(ValueError, where, name, number, rule, remedy)
+
+
+def flag(where: str, name: str, value: object) -> bool:
+    """Return ``value`` if it is True or False (1 or 0), or raise.
+
+    >>> flag("LeastSquares", "intercept", "no")
+    Traceback (most recent call last):
+    ...
+    TypeError: LeastSquares: intercept='no' must be True or False.
+    """
+    if not (isinstance(value, bool | np.bool_ | numbers.Integral) and value in (0, 1)):
+        raise refused(TypeError, where, name, value, "True or False")
+    return bool(value)
+
+
+def floats(where: str, name: str, values: Any, remedy: str = "") -> npt.NDArray[np.float64]:
+    """Return a copy of ``values`` as an array of float64, or raise.
+
+    >>> floats("Schedule", "alpha", "fast", "give one number a step")
+    Traceback (most recent call last):
+    ...
+    TypeError: Schedule: alpha has the value 'fast', must be numbers; give one number a step.
+    """
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = f"the value {reprlib.repr(values)}"
+        raise refused(TypeError, where, name, values, "numbers", remedy, found) from None
 
 
 def choice(where: str, name: str, value: object, options: Iterable[str]) -> str:

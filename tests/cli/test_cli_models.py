@@ -68,7 +68,7 @@ def test_tol_auto(table, tmp_path):
     [
         (("--exclude", "id,nope"), "--exclude 'nope' must be a column of rows.csv"),
         (("--exclude", "sport", "--target", "sport"), "must not name the target 'sport'"),
-        (("--exclude", "id", "--columns", "a"), "exclude must be left out where columns names"),
+        (("--exclude", "id", "--columns", "a"), "must be left out where --columns"),
     ],
 )
 def test_what_cannot_be_done_is_refused(table, tmp_path, words, message):

@@ -139,13 +139,18 @@ WRONG = [
     (("--loss", "logistic"), "two"),
     (("--sampling", "random"), "Invalid value for '--sampling'"),
     (("--out", "absent/o"), "--out: there is no folder"),
-    (("--checkpoint", "absent/c"), "--checkpoint "),
+    (("--checkpoint", "absent/c"), "--checkpoint: there is no folder 'absent'; make it first."),
     (("--passes", 0), "--passes 0.0 must be"),
     (("--passes", 3, "-T", 5), "must be left out where --steps 5 is given"),
     (("--out", "."), "--out: '.' is a directory; name the files in it"),
     (("--out", "/dev/null"), "--out: '/dev/null' is a device"),
     (("--ray", "local", "--sampling", "reshuffle"), "--sampling reshuffle must be independent"),
     (("--nonsense",), "No such option"),
+    (("--tol", "tight"), "'tight' must be a number, such as 1e-6, or auto"),
+    (("--workers", 3), "--workers 3 must be left out without --ray"),
+    (("--columns", "x2"), "--columns ['x2'] must name each feature once, and not the target"),
+    (("--exclude", "x0,x1"), "--exclude ['x0', 'x1'] must leave table.csv a feature"),
+    (("--columns", "x0", "--exclude", "x1"), "--exclude ['x1'] must be left out where --columns"),
 ]
 
 
@@ -165,6 +170,42 @@ def test_a_bad_file_is_named_with_its_line(tmp_path):
 
 
 # ---------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("solve", "--out"), ("solve", "--checkpoint"), ("plan", "--plot"), ("explore", "--out")],
+)
+def test_a_folder_that_is_closed_is_found_before_any_work(tmp_path, monkeypatch, command, option):
+    table = () if command == "explore" else (tmp_path / "absent.csv",)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    result = run(command, *table, option, tmp_path / "there.png")
+    said = f"error: {option}: the folder '{tmp_path}' must be one that you may write to; choose"
+    assert_refused(result, [], tmp_path, said)
+
+
+def test_what_the_machine_says_has_no_number(table, monkeypatch):
+    def closed(*_):
+        raise PermissionError(13, "Permission denied", "d.csv")
+
+    monkeypatch.setattr("bocce.cli.solve.read", closed)
+    result = run("solve", table)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: 'd.csv': permission denied; ask for the permission,")
+
+
+def test_a_file_without_a_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("solve", "")
+    assert_refused(result, [], tmp_path, "error: source='' must name a file, a folder or a glob.")
+
+
+@pytest.mark.parametrize("name", ["book.xlsx", "book.XLS", "book.ods"])
+def test_a_spreadsheet_is_named(tmp_path, name):
+    (tmp_path / name).write_bytes(b"PK\x03\x04")
+    result = run("solve", tmp_path / name)
+    assert result.exit_code == 2
+    assert f"{name} is a spreadsheet, must be Parquet, Arrow" in result.stderr
 
 
 def test_a_folder_is_called_a_folder(tmp_path):

@@ -137,6 +137,7 @@ def test_tiny_data_by_enumeration():
 def test_no_method_of_the_registry_is_better(noise):
     model = Gaussian(np.geomspace(0.01, 1.0, 30), noise=noise, n=1000)
     best = best_schedule(model, 40, 200)
+    assert best.gradient <= 1e-3, "the default tol"
     assert best.curve.gap[-1] == pytest.approx(best.value, rel=1e-9)
     assert best.history[-1] <= best.history[0]
     for method in REGISTRY.values():

@@ -1,5 +1,7 @@
 """What ``minimize`` refuses, and that it does so before any work."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -161,6 +163,25 @@ def test_a_file_that_is_no_checkpoint(tmp_path, content):
 def test_a_checkpoint_that_cannot_be_written(tmp_path, where):
     rule = r"minimize: checkpoint='.*' must be a file in an existing folder; create the .*"
     refused(lambda: bocce.minimize(P, checkpoint=tmp_path / where, **RUN), ValueError, rule)
+
+
+@pytest.mark.parametrize("given", [3, True, ["run.npz"]])
+def test_a_checkpoint_that_is_no_path(given):
+    rule = rf"minimize: checkpoint={re.escape(repr(given))} must be a path; name a file, or None\."
+    refused(lambda: bocce.minimize(P, checkpoint=given, **RUN), TypeError, rule)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "rule"),
+    [
+        (("p", [1.0]), TypeError, r"path: p=str must be a problem; build one with .*"),
+        ((P, 3.0), TypeError, r"path: l2s=3.0 must be several numbers; give penalties such .*"),
+        ((P, [1.0], -1), ValueError, r"path: tol=-1.0 must be a finite number >= 0 and < 1; .*"),
+        ((P, [1.0], "auto"), TypeError, r"path: tol='auto' must be a finite number >= 0 .*"),
+    ],
+)
+def test_the_arguments_of_a_path(arguments, kind, rule):
+    refused(lambda: bocce.path(*arguments), kind, rule)
 
 
 def test_a_callback_that_cannot_be_called():

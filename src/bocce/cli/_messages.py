@@ -10,6 +10,7 @@ from .._checks import refusal_of
 OPTIONS = {
     "T": "--steps",
     "kind": "--errors",
+    "workers": "--workers",
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
@@ -20,7 +21,7 @@ OPTIONS = {
 }
 SHORT = {"b": "--batch-size", "n": "-n"}  # letters of the theory
 WHOSE = re.compile(r"^([A-Za-z_]\w*): (?=\S)")
-PARAMETER = re.compile(rf"(?<![\w.])({'|'.join(OPTIONS)})=(?=[\w'\"+.,;-]|$)")
+PARAMETER = re.compile(rf"(?<![\w.])({'|'.join(OPTIONS)})=(?=[\w'\"+.,;\[-]|$)")
 
 
 def in_options(said: str | Exception) -> str:

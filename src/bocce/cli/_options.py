@@ -43,15 +43,18 @@ def _methods(incomplete: str) -> list[tuple[str, str]]:
 def _batch_size(text: str) -> int | float:
     """Rows if it is a whole number, otherwise a share of n."""
     try:
-        return int(text)
+        return int(text) if text.strip("+-").isdigit() else float(text)
     except ValueError:
-        return float(text)
+        raise ValueError(f"{text!r} must be rows, such as 100, or a share, such as 0.9") from None
 
 
 def _tolerance(tol: str) -> float | str:
     if tol == "auto":
         return tol
-    return float(tol)
+    try:
+        return float(tol)
+    except ValueError:
+        raise ValueError(f"{tol!r} must be a number, such as 1e-6, or auto") from None
 
 
 File = Annotated[

@@ -45,6 +45,7 @@ BAD_INPUT = 2
 TOLERANCE = 3
 DEFECT = 4
 INTERRUPTED = 130
+OF_MACHINE = re.compile(r"\[Errno \d+\] (?P<what>[^:]+): (?P<file>'[^']*')")
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # what wrong input or machines raise
 IN_BATCHES = "take batches, which keep a few parts of a file: --steps 500 --batch-size 0.02"
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
@@ -99,6 +100,17 @@ def _quiet_help(words: list[str]) -> Iterator[None]:
         raise typer.Exit from None
 
 
+def _without_number(error: Exception) -> Exception | str:
+    """An error, or what the machine says about a file, without its number."""
+    found = OF_MACHINE.match(str(error))
+    if not isinstance(error, OSError) or found is None:
+        return error
+    remedy = ""
+    if isinstance(error, PermissionError):
+        remedy = "; ask for the permission, or name another file"
+    return f"{found['file']}: {found['what'].lower()}{remedy}."
+
+
 def _explained(error: Exception, debug: bool) -> int:
     """Say what went wrong; returns the exit code."""
     ours = isinstance(error, ImportError) and (error.name or "").startswith("bocce")
@@ -107,7 +119,7 @@ def _explained(error: Exception, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
     elif expected:
-        said = in_options(error) or type(error).__name__
+        said = in_options(_without_number(error)) or type(error).__name__
         if isinstance(error, MemoryError) and "needs" not in said:
             said = no_memory(f"out of memory ({said})", 0, IN_BATCHES)
         complain("error", said)
@@ -308,8 +320,23 @@ def _log_shown_by(tell: Tell) -> Iterator[None]:
 
 
 def check_folder(option: str, path: Path | None) -> None:
-    if path is not None and not path.parent.is_dir():
-        raise ValueError(f"{option}: there is no folder {str(path.parent)!r}; make it first.")
+    """Raise, before any work, if no file can be written where ``path`` is."""
+    if path is None:
+        return
+    folder = str(path.parent)
+    if not path.parent.is_dir():
+        raise ValueError(f"{option}: there is no folder {folder!r}; make it first.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ValueError(
+            f"{option}: the folder {folder!r} must be one that you may write to; choose another."
+        )
+
+
+def check_file(option: str, path: Path | None) -> None:
+    """Raise, before any work, if ``path`` cannot be written as a file."""
+    check_folder(option, path)
+    if path is not None and path.is_dir():
+        raise ValueError(f"{option}: {str(path)!r} is a directory; name a file in it.")
 
 
 def check_apart(
@@ -335,11 +362,14 @@ def check_plot(path: Path | None) -> None:
     """Raise, before any work, if a picture is asked for that cannot be written."""
     from .._pictures import require_matplotlib
 
-    check_folder("--plot", path)
-    if path is not None:
-        if path.is_dir():
-            raise ValueError(f"--plot: {str(path)!r} is a directory; name a file in it.")
-        require_matplotlib()
+    check_file("--plot", path)
+    if path is None:
+        return
+    require_matplotlib()
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    if path.suffix[1:].lower() not in ("", *FigureCanvasBase.get_supported_filetypes()):
+        raise ValueError(f"--plot: {str(path)!r} must end in .png, .svg or .pdf.")
 
 
 def save_figure(figure: Any, path: Path) -> None:

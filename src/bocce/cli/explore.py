@@ -19,7 +19,7 @@ from ._options import (
     grouped,
     not_default,
 )
-from ._terminal import check_apart, check_folder, progress, say, show_json
+from ._terminal import check_apart, check_file, progress, say, show_json
 
 
 @grouped
@@ -53,7 +53,7 @@ def explore(
     from .. import explorer
     from .._atomic import atomic_write
 
-    check_folder("--out", out)
+    check_file("--out", out)
     check_apart("--out", out, data)
     check_loss("explore", model)
     options = [*not_default(reading), *not_default(model)]

@@ -38,8 +38,8 @@ def plan(
     from .. import plan as make_plan
 
     check_loss("plan", model, run.method)
-    check_plot(plot)
     check_apart("--plot", plot, file)
+    check_plot(plot)
     with progress(f"reading {file}") as tell:
         data = read(file, reading)
         chosen = choose_loss(data, model.loss)

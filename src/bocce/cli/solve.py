@@ -16,12 +16,15 @@ from ._terminal import (
     DIVERGED,
     TOLERANCE,
     check_apart,
+    check_file,
     complain,
     progress,
     resumable,
     show_json,
     watched,
 )
+
+WORKERS = 2  # Ray workers where none are asked for
 
 
 @grouped
@@ -57,7 +60,9 @@ def solve(
             help="Run on a Ray cluster: its address, auto, or local to start one.",
         ),
     ] = None,
-    workers: Annotated[int, typer.Option(help="Number of workers of --ray.")] = 2,
+    workers: Annotated[
+        int | None, typer.Option(help=f"Number of workers of --ray; {WORKERS} if not given.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Minimise a loss on the data of FILE.
@@ -80,11 +85,14 @@ def solve(
     check_loss("solve", model, run.method)
     files = _result.out_files(out, force)
     check_apart("--checkpoint", checkpoint, file)
+    check_file("--checkpoint", checkpoint)
     for path in files:
         check_apart("--out", path, file)
         check_apart("--out", path, checkpoint, "the checkpoint")
     if ray is not None:
         _check_ray(sampling, reading)
+    elif workers is not None:
+        raise ValueError(f"--workers {workers} must be left out without --ray; add --ray local.")
     with progress(f"reading {file}"):
         data = read(file, reading)
         chosen = choose_loss(data, model.loss)
@@ -106,7 +114,8 @@ def solve(
         if ray is None:
             result = _here(minimised, run.method, sampling, options)
         else:
-            result = _on_ray(minimised, run.method, ray, workers, options)
+            parts = WORKERS if workers is None else workers
+            result = _on_ray(minimised, run.method, ray, parts, options)
     result = minimised.out(result)
     fit = _result.Fit(
         file=file,

@@ -81,7 +81,7 @@ def best_schedule(
     start: npt.ArrayLike | None = None,
     of: str = "gap",
     scenarios: Sequence[Mapping[str, Any]] | None = None,
-    tol: float = 1e-2,
+    tol: float = 1e-3,
 ) -> BestSchedule:
     """The table of T steps with the least E f(w_T) - f* that a search over all 3 T numbers finds.
 
@@ -109,7 +109,7 @@ def best_schedule(
     scenarios : sequence of dict, optional
         Each may hold "model", "batch_size" and "start", which replace the arguments. One table then
         has the least largest ratio to each scenario's own best value, or to its "value".
-    tol : float, default 0.01
+    tol : float, default 0.001
         The search stops when T times the largest derivative of log(value) is at most this.
 
     Returns
@@ -131,7 +131,7 @@ def best_schedule(
     """
     where = "best_schedule"
     T = _checks.integer(where, "T", T, least=1, remedy="give the number of steps")
-    tol = _checks.real(where, "tol", tol, above=0.0, remedy="1e-2 is usual")
+    tol = _checks.real(where, "tol", tol, above=0.0, remedy="1e-3 is usual")
     _checks.choice(where, "of", of, ["gap", "error"])
     if budget is not None:
         return _budgeted(where, model, T, batch_size, budget, start, of, scenarios, tol)
@@ -151,7 +151,7 @@ def regret(
     *,
     start: npt.ArrayLike | None = None,
     of: str = "gap",
-    tol: float = 1e-2,
+    tol: float = 1e-3,
 ) -> float:
     """How many times the best value a schedule ends with: its value over ``best_schedule``'s.
 
@@ -167,6 +167,11 @@ def regret(
     float
         At least 1, up to what the search left; infinite if the schedule diverges.
 
+    Raises
+    ------
+    TypeError, ValueError
+        ``schedule`` is no schedule, or an argument is out of range.
+
     Examples
     --------
     >>> import bocce
@@ -174,6 +179,9 @@ def regret(
     >>> regret(bocce.schedules.sgd(20, L=2.0), Gaussian([1.0, 0.1, 0.01]), 100) > 1.0
     True
     """
+    if not isinstance(schedule, Schedule):
+        remedy = "make one with bocce.schedules"
+        raise _checks.refused(TypeError, "regret", "schedule", schedule, "a Schedule", remedy)
     best = best_schedule(model, schedule.T, batch_size, start=start, of=of, tol=tol)
     curve = Case("regret", model, batch_size, start, of).curve(schedule)
     return float((curve.gap if of == "gap" else curve.error2)[-1]) / best.value

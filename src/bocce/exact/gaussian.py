@@ -173,7 +173,8 @@ def sampling(where: str, model: Gaussian, batch_size: int | float) -> tuple[int,
 
 
 def _numbers(name: str, values: npt.ArrayLike, size: int | None) -> FloatArray:
-    found = np.array(values, dtype=np.float64)
+    remedy = "give one for each eigenvalue of the Hessian"
+    found = _checks.floats("Gaussian", name, values, remedy)
     wrong = found.ndim != 1 or found.size == 0 or (size is not None and found.size != size)
     if wrong or not np.isfinite(found).all():
         if size is None:
@@ -181,8 +182,7 @@ def _numbers(name: str, values: npt.ArrayLike, size: int | None) -> FloatArray:
         else:
             count = f"{size} finite numbers"
         raise ValueError(
-            f"Gaussian: {name} of shape {found.shape} must be {count} in one dimension; give one "
-            "for each eigenvalue of the Hessian."
+            f"Gaussian: {name} of shape {found.shape} must be {count} in one dimension; {remedy}."
         )
     return found
 

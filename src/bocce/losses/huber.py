@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import _checks
 from .._types import Array
 from .loss import loss
 from .residuals import Residuals
@@ -44,6 +45,11 @@ class Huber(NamedTuple):
 
     def bend(loss, z: Array, y: Array) -> Array:
         return 1.0 * (np.abs(z - y) <= loss.delta)
+
+    def check(loss) -> None:
+        if loss.delta is not None:
+            remedy = "a distance in the unit of y; None is found with the fit"
+            _checks.real("Huber", "delta", loss.delta, above=0.0, remedy=remedy)
 
     @property
     def is_complete(loss) -> bool:

@@ -96,6 +96,16 @@ class Loss(LossFunctions):
     self_concordance: ClassVar[float | None] = None  # |third derivative| <= this times bend
     is_complete: ClassVar[bool] = True  # is no parameter left to the residuals of the fit?
 
+    def check(self) -> None:
+        """Raise if a parameter is out of its range.
+
+        Raises
+        ------
+        TypeError, ValueError
+            A parameter is no number, or out of its range.
+        """
+        return
+
     def infimum(self, y: Array) -> Array:
         """The infimum of ``value`` over z.
 
@@ -259,7 +269,7 @@ def loss_of(where: str, given: Loss | str, complete: bool = True) -> Loss:
     Raises
     ------
     TypeError, ValueError
-        The argument is neither a loss nor a known name.
+        The argument is neither a loss nor a known name, or a parameter is out of its range.
     """
     if isinstance(given, str):
         given = ALIASES.get(given, given)
@@ -269,6 +279,7 @@ def loss_of(where: str, given: Loss | str, complete: bool = True) -> Loss:
             f"{where}: loss={given!r} must be a loss such as bocce.losses.Huber(1.0), or a name: "
             f"{', '.join(REGISTRY)}."
         )
+    given.check()
     if complete and not given.is_complete:
         raise ValueError(
             f"{where}: loss={given!r} has a parameter that is None, must have numbers where rows "

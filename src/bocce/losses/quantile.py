@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import _checks
 from .._types import Array
 from .loss import loss
 from .residuals import Residuals
@@ -49,6 +50,14 @@ class Quantile(NamedTuple):
     description = "smoothed quantile regression"
     model = "residuals"
     attains_minimum = True
+
+    def check(loss) -> None:
+        level = "0.5 is the median"
+        _checks.real("Quantile", "level", loss.level, above=0.0, below=1.0, remedy=level)
+        if loss.smoothing is not None:
+            width = "a distance in the unit of y; None is found with the fit"
+            _checks.real("Quantile", "smoothing", loss.smoothing, above=0.0, remedy=width)
+        _checks.real("Quantile", "factor", loss.factor, above=0.0, remedy="1 is usual")
 
     @property
     def curvature(loss) -> float:

@@ -23,10 +23,7 @@ def sign_targets(where: str, y: Array, labels: Vector | None = None) -> tuple[Ar
     >>> sign_targets("Logistic", np.array(["b", "a", "b"]))[0].tolist()
     [1.0, -1.0, 1.0]
     """
-    if labels is None:
-        classes = np.unique(y)
-    else:
-        classes = np.sort(np.asarray(labels))
+    classes = _classes(where, y, labels)
     if classes.size != 2:
         shown = ", ".join(repr(c) for c in classes[:5].tolist())
         found = f"{classes.size} different labels ({shown}{', ...' * (classes.size > 5)})"
@@ -36,6 +33,17 @@ def sign_targets(where: str, y: Array, labels: Vector | None = None) -> tuple[Ar
             found = "more than two different labels"  # too many to be counted, said their source
         raise ValueError(f"{where}: y has {found}, must have exactly two; {_remedy(classes.size)}.")
     return np.where(y == classes[1], 1.0, -1.0), classes
+
+
+def _classes(where: str, y: Array, labels: Vector | None) -> Array:
+    """The sorted labels."""
+    try:
+        return np.unique(y) if labels is None else np.sort(np.asarray(labels))
+    except TypeError as error:
+        rule = "labels that can be sorted, and none missing"
+        remedy = "leave out rows without a label, or make all labels text with y.astype(str)"
+        found = f"labels of several kinds, or None ({error})"
+        raise refused(TypeError, where, "y", None, rule, remedy, found) from None
 
 
 def _remedy(classes: int) -> str:
@@ -72,10 +80,7 @@ def class_targets(where: str, y: Array, labels: Vector | None = None) -> tuple[A
     >>> class_targets("Problem", np.array(["c", "a", "b", "a"]))[0].tolist()
     [2, 0, 1, 0]
     """
-    if labels is None:
-        classes = np.unique(y)
-    else:
-        classes = np.sort(np.asarray(labels))
+    classes = _classes(where, y, labels)
     if classes.size < 2:
         if classes.size:
             shown = f"one label only ({classes.tolist()[0]!r})"

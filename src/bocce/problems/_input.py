@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import _checks
-from .._types import Design, Foreign, Vector
+from .._types import Design, Foreign, Index, Vector
 from ..losses import Loss
 from ..rows import Array, Rows, foreign, host
 from ..rows.base import all_finite
@@ -25,12 +25,22 @@ def check_design(where: str, X: Design) -> Design:
             X.sum_duplicates()
     else:
         refuse_masks(where, "X", X)
-        X = np.asarray(X)
+        X = _as_matrix(where, X)
     _check_numeric(where, "X", X, "convert it with X.astype(float) first")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     _check_matrix(where, X.shape)
     return X
+
+
+def _as_matrix(where: str, X: Design) -> Array:
+    try:
+        return np.asarray(X)
+    except ValueError:
+        raise ValueError(
+            f"{where}: X is a {type(X).__name__} whose entries differ in length, must be rows of "
+            "equal length; give X and y apart, as in X, y = bocce.data.open(path)."
+        ) from None
 
 
 def _check_numeric(where: str, name: str, array: Array, remedy: str) -> None:
@@ -119,6 +129,22 @@ def check_point(where: str, name: str, w: Vector, shape: tuple[int, ...], why: s
     return vector.astype(np.float64, copy=False)
 
 
+def check_rows(where: str, rows: Index, n: int) -> Index:
+    """The numbers of rows: at least one, each from 0 to n - 1."""
+    numbers = np.asarray(host(rows))
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not numbers.size:
+        found = f"shape {numbers.shape} and dtype {numbers.dtype}"
+        rule = "the numbers of one row or more, in one dimension"
+        remedy = "of a mask take np.flatnonzero(mask); None is all rows"
+        raise _checks.refused(TypeError, where, "rows", None, rule, remedy, found)
+    least = int(numbers.min())
+    most = int(numbers.max())
+    if least < 0 or most >= n:
+        found = f"the number {least if least < 0 else most}"
+        raise _checks.refused(ValueError, where, "rows", None, f"from 0 to {n - 1}", "", found)
+    return numbers
+
+
 def refuse_masks(where: str, name: str, values: Vector | None) -> None:
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
         raise ValueError(
@@ -129,7 +155,7 @@ def refuse_masks(where: str, name: str, values: Vector | None) -> None:
 
 def _vector(where: str, name: str, values: Vector, size: int, each: str) -> Array:
     """``values`` as float64, one for each ``each`` of X."""
-    vector = np.array(host(values), dtype=np.float64)
+    vector = _checks.floats(where, name, host(values), f"give one number a {each}")
     why = f" as X has {size} {each}s; give one number a {each}"
     _check_shape(where, name, vector, (size,), why)
     return vector
@@ -219,8 +245,9 @@ def penalty_factors(
     column's variance: l2 is then the penalty on coefficients of columns divided by their standard
     deviation.
     """
+    intercept = _checks.flag(where, "intercept", intercept)
     factors = check_penalty(where, penalty, rows.d)
-    if standardize:
+    if _checks.flag(where, "standardize", standardize):
         factors = _variances(where, rows, weight) * (1.0 if factors is None else factors)
     if intercept:
         factors = np.append(np.ones(rows.d) if factors is None else factors, 0.0)

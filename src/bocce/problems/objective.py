@@ -12,7 +12,7 @@ from ..losses import Loss
 from ..losses.residuals import Residuals
 from ..rows import Array, Index, Moments, Rows, digest
 from . import curvature, minimum
-from ._input import check_point
+from ._input import check_point, check_rows
 from .cache import Immutable, depends_on
 from .curvature import Constants
 from .limits import LIMITS, ProblemLimits
@@ -357,6 +357,8 @@ class Objective(Immutable):
         float
         """
         w = self.point(w)
+        if rows is not None:
+            rows = check_rows(self.loss.problem_name, rows, self.n)
         return float(self.losses(self.predict(w, rows), rows).mean()) + self.ridge_value(w)
 
     def gradient(self, w: Vector, rows: Index | None = None) -> Array:
@@ -372,6 +374,8 @@ class Objective(Immutable):
         ndarray
         """
         w = self.point(w)
+        if rows is not None:
+            rows = check_rows(self.loss.problem_name, rows, self.n)
         slopes = self.slopes(self.predict(w, rows), rows)
         return np.asarray(self.combine(slopes, rows) / slopes.shape[0] + self.penalty_gradient(w))
 

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.lib.format as npy
 
 from .._atomic import atomic_write
+from .._checks import refused
 from ..control import Decider, RunVerdict, Stage
 from ..rows import Array, digest
 
@@ -206,8 +207,10 @@ def counters_are_right(run: Driver, stage: Stage | None) -> bool:
 
 
 def writable(given: str | os.PathLike[str]) -> Path:
+    if not isinstance(given, str | os.PathLike):
+        raise refused(TypeError, "minimize", "checkpoint", given, "a path", "name a file, or None")
     path = Path(given)
-    if not path.parent.is_dir() or path.is_dir():
+    if not str(given) or not path.parent.is_dir() or path.is_dir():
         raise ValueError(
             f"minimize: checkpoint={str(path)!r} must be a file in an existing folder; "
             "create the folder first."

@@ -14,7 +14,7 @@ from ..plane.small import SmallNewton
 from ..problems import Frame, PathCache, Problem, norm
 from ..rows import Array
 from .constant import value_at_constant
-from .request import CheckedRequest
+from .request import CheckedRequest, check_problem, check_tol
 from .result import Result
 from .solve import solve
 from .stop import Stop
@@ -77,7 +77,9 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     >>> bool(np.allclose(weak.w, p.replace(l2=0.1).minimiser()))
     True
     """
+    check_problem("path", p)
     penalties = check_penalties("path", l2s)
+    tol = check_tol("path", tol)
     method = _checks.choice("path", "method", method, open_ended_names())
     if p.adapts:
         raise ValueError(
@@ -94,6 +96,8 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
 def check_penalties(where: str, l2s: Iterable[float]) -> Array:
     """Penalties as an array: at least one, finite, none negative."""
     remedy = "give penalties such as [1.0, 1e-2, 1e-4]"
+    if not isinstance(l2s, Iterable):
+        raise _checks.refused(TypeError, where, "l2s", l2s, "several numbers", remedy)
     penalties = [_checks.real(where, "l2s", l2, least=0.0, remedy=remedy) for l2 in l2s]
     if not penalties:
         raise ValueError(f"{where}: l2s is empty, must have one penalty or more; {remedy}.")

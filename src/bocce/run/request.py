@@ -77,7 +77,7 @@ class Request:
             batch_size=_checked_batch(where, p, self.batch_size),
             seed=sampling.check_seed(where, self.seed),
             w0=_checked_start(where, p, self.w0),
-            tol=_checked_tol(where, FIRST_TOL if certain else self.tol),
+            tol=check_tol(where, FIRST_TOL if certain else self.tol),
             sampling=_checks.choice(where, "sampling", self.sampling, sampling.MODES),
             record_every=_checked_pace(where, self.record_every),
             engine=engines.check_engine(where, self.engine),
@@ -105,13 +105,18 @@ class CheckedRequest(Request):
     certain: bool = False
 
 
-def _check_objects(where: str, p: Problem, asked: Request) -> None:
-    """Refuse what is no problem, no callback or no metric."""
+def check_problem(where: str, p: Problem) -> None:
+    """Refuse what is no problem."""
     if not isinstance(p, Problem):
         raise TypeError(
             f"{where}: p={type(p).__name__} must be a problem; build one with "
             "bocce.LeastSquares(X, y) or bocce.Logistic(X, y)."
         )
+
+
+def _check_objects(where: str, p: Problem, asked: Request) -> None:
+    """Refuse what is no problem, no callback or no metric."""
+    check_problem(where, p)
     if asked.callback is not None and not callable(asked.callback):
         raise TypeError(
             f"{where}: callback={asked.callback!r} must be a function of one Progress; or None."
@@ -157,7 +162,8 @@ def _checked_length(where: str, asked: Request) -> tuple[int | None, float | Non
     return T, passes
 
 
-def _checked_tol(where: str, tol: float | str) -> float:
+def check_tol(where: str, tol: float | str) -> float:
+    """A tolerance as a number, 0 <= tol < 1."""
     remedy = '0 never stops early, "auto" when coefficients are certain'
     return _checks.real(where, "tol", tol, least=0.0, below=1.0, remedy=remedy)
 

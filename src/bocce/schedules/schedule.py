@@ -21,7 +21,10 @@ LIMITS = {"alpha": (0.0, np.inf), "beta": (0.0, 1.0), "theta": (0.0, np.inf)}
 
 def _filled(given: Iterable[npt.ArrayLike], T: int | None) -> list[FloatArray]:
     """Copies of the columns; a number is repeated T times, or as often as the others are long."""
-    columns = [np.array(values, dtype=np.float64) for values in given]
+    columns = [
+        _checks.floats("Schedule", name, values, "give one number a step, or one for all")
+        for name, values in zip(LIMITS, given)
+    ]
     lengths = [column.size for column in columns if column.ndim]
     if T is not None:
         T = _checks.integer("Schedule", "T", T, remedy="give the number of steps")
@@ -57,7 +60,7 @@ def _checked(name: str, array: FloatArray) -> FloatArray:
         k = int(np.argmax(wrong))
         rule = f"{'>' if is_open else '>='} 0" + (f" and < {high:g}" if high < np.inf else "")
         raise ValueError(
-            f"Schedule: {name}[{k}]={array[k]!r} must be finite and {rule}; "
+            f"Schedule: {name}[{k}]={float(array[k])!r} must be finite and {rule}; "
             "check the factory's L, mu and T."
         )
     array.flags.writeable = False
@@ -173,7 +176,15 @@ class Schedule:
         Returns
         -------
         Schedule
+
+        Raises
+        ------
+        TypeError
+            ``other`` is no schedule.
         """
+        if not isinstance(other, Schedule):
+            remedy = "make one with bocce.schedules"
+            raise _checks.refused(TypeError, "then", "other", other, "a Schedule", remedy)
         beta = other.beta.copy()
         theta = other.theta.copy()
         beta[0] = theta[0] = 0.0
@@ -181,6 +192,4 @@ class Schedule:
         alpha, beta, theta = (np.concatenate(pair) for pair in pairs)
         if name is None:
             name = f"{self.name} + {other.name}"
-        else:
-            name = name
         return Schedule(alpha, beta, theta, name)

@@ -234,19 +234,23 @@ def reduced(lam: FloatArray, count: FloatArray) -> Spectrum:
     return mean[there] / total[there], np.asarray(total[there], dtype=np.float64)
 
 
+SPECTRUM_REMEDY = "take the eigenvalues of the Hessian, or leave spectrum out"
+
+
 def spectrum_of(spectrum: Any) -> Spectrum:
     """Eigenvalues, or nodes and counts, as the caller gave them; rounding is left out."""
     if isinstance(spectrum, tuple) and len(spectrum) == 2 and np.ndim(spectrum[0]) == 1:
-        lam, count = (np.array(part, dtype=np.float64) for part in spectrum)
+        lam, count = (
+            _checks.floats("auto", "spectrum", part, SPECTRUM_REMEDY) for part in spectrum
+        )
     else:
-        lam = np.array(spectrum, dtype=np.float64)
+        lam = _checks.floats("auto", "spectrum", spectrum, SPECTRUM_REMEDY)
         count = np.ones(lam.shape)
     fits = lam.ndim == 1 and lam.size > 0 and lam.shape == count.shape
     if not (fits and np.isfinite(lam).all() and lam.min() >= 0.0 and lam.max() > 0.0):
         raise ValueError(
             f"auto: spectrum={spectrum!r} must be eigenvalues >= 0 in one dimension, or a pair of "
-            "such nodes and how many eigenvalues each stands for; take the eigenvalues of the "
-            "Hessian, or leave spectrum out."
+            f"such nodes and how many eigenvalues each stands for; {SPECTRUM_REMEDY}."
         )
     if not (np.isfinite(count).all() and count.min() > 0.0):
         raise ValueError(

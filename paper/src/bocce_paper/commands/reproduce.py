@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -106,6 +107,7 @@ def reproduce(
     from ..specs import PROFILES, SETTINGS
     from ..stopwatch import Stopwatch
 
+    _check_out(out)
     figures = chosen(names or ["all"])
     if jobs is None:
         workers = runner.default_jobs()
@@ -182,6 +184,17 @@ def reproduce(
             say(f"{label}: {words}")
     say(f"wrote {path}; {'claims.json and ' * size.judges}figures/ are beside it")
     say(took)
+
+
+def _check_out(out: Path) -> None:
+    """Raise, before any work, if the results cannot be written into ``out``."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"reproduce: --out {str(out)!r} is a file, must be a folder.")
+    there = next((folder for folder in (out, *out.absolute().parents) if folder.is_dir()), out)
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ValueError(
+            f"reproduce: --out {str(out)!r} must be a folder that you may write to; choose another."
+        )
 
 
 def _judged_on(labels: Iterable[str], results: Results, size: Profile) -> str:

@@ -222,7 +222,10 @@ def chosen(names: list[str], options: ReadOptions, source: str) -> tuple[str, li
     """The target and the features."""
     columns = options.columns
     if options.exclude is not None and columns is not None:
-        raise ValueError("open: exclude must be left out where columns names the features.")
+        raise ValueError(
+            f"open: exclude={options.exclude!r} must be left out where columns={columns!r} names "
+            "the features."
+        )
     target, others = target_of(names, options, source)
     if columns is None:
         features = others
@@ -237,12 +240,16 @@ def chosen(names: list[str], options: ReadOptions, source: str) -> tuple[str, li
             f"{target!r}."
         )
     if not features:
-        raise ValueError(
-            f"{source}: has one column; expected features and a target."
-            if columns is None
-            else "open: columns=[] must name at least one feature."
-        )
+        raise ValueError(_without_features(options, source))
     return target, features
+
+
+def _without_features(options: ReadOptions, source: str) -> str:
+    if options.columns is not None:
+        return "open: columns=[] must name at least one feature."
+    if options.exclude:
+        return f"open: exclude={options.exclude!r} must leave {source} a feature and a target."
+    return f"{source}: has one column; expected features and a target."
 
 
 def target_of(names: list[str], options: ReadOptions, source: str) -> tuple[str, list[str]]:

@@ -56,6 +56,7 @@ FORMATS: dict[str, Format] = {
     "LIBSVM": Format((), None, libsvm_source, read_libsvm, named=False),  # any other file
 }
 OTHERS = "LIBSVM"
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
 SUFFIXES = {suffix: name for name, format_ in FORMATS.items() for suffix in format_.suffixes}
 
 
@@ -216,6 +217,11 @@ def format_of(file: File) -> str:
     packed = suffix_of(file.name)
     plain = PurePosixPath(file.name[: len(file.name) - len(packed)])
     known = SUFFIXES.get(plain.suffix.lower())
+    if plain.suffix.lower() in SPREADSHEETS:
+        raise ValueError(
+            f"open: {file.name} is a spreadsheet, must be Parquet, Arrow, CSV, LIBSVM text, NPZ or "
+            "NPY; save the sheet as CSV."
+        )
     if known is None and not packed:
         with file.open() as stream:
             head = stream.read(8)

@@ -42,6 +42,8 @@ class File:
 def files_of(source: str | os.PathLike[str]) -> list[File]:
     """The files of a path, a folder or a glob, sorted by name; at least one."""
     text = os.fspath(source)
+    if not text:
+        raise ValueError("open: source='' must name a file, a folder or a glob.")
     found = _paths(text)
     if not found:
         if os.path.isdir(text):
