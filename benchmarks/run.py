@@ -1,4 +1,4 @@
-"""Every benchmark that the documentation quotes, with short settings: one JSON of their ratios.
+"""Benchmarks that the documentation quotes, with short settings: one JSON of their ratios.
 
     python benchmarks/run.py [--only NAME ...] [--out results/bench.json]        (make bench)
 
@@ -6,7 +6,8 @@ Each script runs in a process of its own, and what it prints is shown. A ratio i
 lines that its pattern in ``RUNS`` matches; an indented line belongs to the heading above it. What a
 ratio compares, and which side of 1 is better, is said by the script. A script that fails, such as
 one whose package is not installed, is listed under "failed" with the last line of its error.
-The documentation names the full settings of each script. About an hour on an idle core.
+The documentation names the full settings of each script. Scripts that take hours, or print other
+figures than ratios, are run by hand. About an hour on an idle core.
 """
 
 from __future__ import annotations

@@ -340,6 +340,22 @@ def test_the_import_loads_neither_torchs_compiler_nor_scipy() -> None:
 # -- refusals ------------------------------------------------------------------------------------
 
 
+def test_the_page_counts_every_call() -> None:
+    gauge = Gauge(torch.nn.Linear(2, 1), torch.nn.functional.mse_loss, every=3)
+    for _ in range(5):
+        gauge.step((torch.randn(32, 2), torch.randn(32, 1)))
+    assert str(gauge).startswith("Gauge after 5 calls, 2 measurements,")
+
+
+def test_what_is_no_model_or_no_loss_is_refused() -> None:
+    loss: Any = torch.nn.functional.mse_loss
+    nothing: Any = None
+    with pytest.raises(TypeError, match=r"Gauge: model=NoneType must be a torch\.nn\.Module\."):
+        Gauge(nothing, loss)
+    with pytest.raises(TypeError, match=r"Gauge: loss_fn=None must be a function of outputs and"):
+        Gauge(torch.nn.Linear(2, 1), nothing)
+
+
 def test_bad_arguments_are_refused() -> None:
     model = linear(np.ones(2))
     X, y = gaussian_rows(np.random.default_rng(0), 64, np.ones(2), 0.1)

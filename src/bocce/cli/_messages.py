@@ -63,5 +63,5 @@ def _functions() -> set[str]:
     from .. import __all__, data, losses, schedules, theory
 
     titles = {loss.problem_name for loss in losses.REGISTRY.values()}
-    own = {"solve", "theory", "reproduce", "anytime", "split", "bocce"}
+    own = {"solve", "theory", "reproduce", "split", "bocce"}
     return own | titles | {*__all__, *data.__all__, *schedules.__all__, *theory.__all__}

@@ -22,6 +22,13 @@ class Closure:
     """
 
     def __init__(self, where: str, model: torch.nn.Module, loss_fn: Loss) -> None:
+        if not isinstance(model, torch.nn.Module):
+            raise TypeError(f"{where}: model={type(model).__name__} must be a torch.nn.Module.")
+        if not callable(loss_fn):
+            raise TypeError(
+                f"{where}: loss_fn={loss_fn!r} must be a function of outputs and targets, such as "
+                "torch.nn.functional.mse_loss."
+            )
         self.where = where
         self.model = getattr(model, "_orig_mod", model)
         self.loss_fn = loss_fn

@@ -269,7 +269,7 @@ class Gauge:
         return ax
 
     def __str__(self) -> str:
-        return page(self.measurements, self.gap)
+        return page(self.measurements, self.gap, self._calls)
 
 
 def present_row(optimizer: torch.optim.Optimizer | None) -> tuple[float, float, float] | None:

@@ -11,13 +11,13 @@ from .intervals import Interval
 from .measure import Measurement
 
 
-def page(measurements: list[Measurement], gap: float | None) -> str:
+def page(measurements: list[Measurement], gap: float | None, calls: int) -> str:
     """Five sentences about the last measurement, with the range of all of them."""
     if not measurements:
         return "Nothing was measured yet: call step(batch)."
     last = measurements[-1]
-    calls = _count(last.call + 1, "call")
-    title = f"Gauge after {calls}, {_count(len(measurements), 'measurement')}, 95 % intervals"
+    made = _count(len(measurements), "measurement")
+    title = f"Gauge after {_count(calls, 'call')}, {made}, 95 % intervals"
     sentences = [
         _useful(measurements, gap),
         _momentum(last),
