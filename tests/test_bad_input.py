@@ -12,10 +12,13 @@ from bocce import (
     Problem,
     Schedule,
     exact,
+    inference,
     losses,
+    minimize,
     policies,
     sampling,
     schedules,
+    theory,
 )
 from refusal import refused
 
@@ -367,3 +370,32 @@ def test_spectra_that_are_no_numbers():
     refused(lambda: schedules.auto(5, **known, spectrum="flat"), TypeError, rule)
     rule = r"regret: schedule='sgd' must be a Schedule; make one with bocce\.schedules\."
     refused(lambda: exact.regret("sgd", exact.Gaussian([1.0]), 2), TypeError, rule)
+
+
+def test_starts_and_spectra_of_theory_that_are_no_numbers():
+    known = {"n": 10, "b": 5, "L_max": 1.0, "kappa_tilde": 1.0}
+    table = schedules.sgd(3, 1.0)
+    rule = r"certify: error0 has the value 'far', must be numbers; give \|\|w_0 - w\*\|\|\^2\."
+    ends = {"mu": 0.1, "lam_max": 1.0}
+    refused(lambda: theory.certify(table, **known, **ends, error0="far"), TypeError, rule)
+    rule = r"certify: spectrum has the value 'flat', must be numbers; give the eigenvalues .*"
+    refused(lambda: theory.certify(table, **known, spectrum="flat", error0=1.0), TypeError, rule)
+    rule = r"certify_run: p=str must be a LeastSquares problem, .*"
+    refused(lambda: theory.certify_run("p", table, 4), TypeError, rule)
+    p = LeastSquares(X, Y)
+    rule = r"expected: w0 has the value 'far', must be numbers; leave it out for 0\."
+    refused(lambda: exact.expected(p, table, 2, w0="far"), TypeError, rule)
+
+
+def test_fits_that_have_no_standard_errors():
+    p = LeastSquares(X, Y)
+    rule = r"infer: p='p' must be a problem; build one with bocce\.Problem\(X, y\)\."
+    refused(lambda: inference.infer("p", [1.0, 1.0]), TypeError, rule)
+    rule = r"infer: w has NaN or infinity, must be finite; give the fit of a run that did not .*"
+    refused(lambda: inference.infer(p, [1.0, NAN]), ValueError, rule)
+
+
+def test_rows_to_predict_that_are_no_numbers():
+    result = minimize(LeastSquares(X, Y), tol=1e-6)
+    rule = r"predict: X has the value 'rows', must be numbers; give rows of numbers\."
+    refused(lambda: result.predict("rows"), TypeError, rule)

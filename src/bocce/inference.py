@@ -104,8 +104,8 @@ def infer(p: Problem, w: Any, kind: str = "model", count: float | None = None) -
 
     Raises
     ------
-    ValueError
-        If there are too many variables, or the loss has no model.
+    TypeError, ValueError
+        If there are too many variables, the loss has no model, or w is not finite.
 
     Examples
     --------
@@ -116,7 +116,13 @@ def infer(p: Problem, w: Any, kind: str = "model", count: float | None = None) -
     """
     where = "infer"
     kind = _checks.choice(where, "kind", kind, KINDS)
+    if not isinstance(p, Problem):
+        rule = "a problem"
+        raise _checks.refused(TypeError, where, "p", p, rule, "build one with bocce.Problem(X, y)")
     w = p.point(w)
+    if not np.isfinite(w).all():
+        remedy = "give the fit of a run that did not diverge"
+        raise _checks.refused(ValueError, where, "w", None, "finite", remedy, "NaN or infinity")
     if w.size > MOST_VARIABLES:
         raise ValueError(
             f"{where}: the fit has {w.size} variables, must have at most {MOST_VARIABLES} for "

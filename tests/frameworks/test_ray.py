@@ -234,6 +234,8 @@ def test_files_with_three_classes_and_an_intercept(local_ray, tmp_path):
         ([(np.eye(2), [1.0, 2.0])], {"loss": "hinge"}, ValueError, "loss='hinge' must be one of"),
         ([(np.eye(2), [1, 1])], {"loss": "logistic"}, ValueError, "has one label only"),
         ([(np.eye(2), [1.0, 2.0])], {"l2": -1.0}, ValueError, "l2=-1.0 must be"),
+        ([(np.eye(2), [1.0, 2.0])], {"tol": -1.0}, ValueError, "^ray.minimize: tol=-1.0 must be"),
+        ([(np.eye(2), [1.0, 2.0])], {"method": "sbh"}, ValueError, "^ray.minimize: method='sbh'"),
         (["nowhere.arrow"], {}, FileNotFoundError, "there is no file 'nowhere.arrow'"),
     ],
 )

@@ -16,11 +16,12 @@ from dataclasses import replace
 from typing import Any
 
 from .. import _checks, _extras, inference, sampling
-from ..control import PLANE, open_ended_names
+from ..control import PLANE, check_method, open_ended_names
 from ..inference import Inference
 from ..losses import loss_of
 from ..run import Progress, Request, Result
 from ..run.certain import solve_as_asked
+from ..run.request import check_tol
 
 with _extras.extra("ray"):
     from .cluster import WHERE, connected
@@ -128,6 +129,9 @@ def solve(
     sampling.check_seed(WHERE, request.seed)
     if workers is not None:
         workers = _checks.integer(WHERE, "workers", workers, remedy="None is one a CPU")
+    check_method(WHERE, request.method, in_parts=True)
+    if request.tol != "auto":
+        check_tol(WHERE, request.tol)
     early = survey_pairs(parts, loss)
     with connected(address):
         found = early or survey(parts, loss, workers)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _html, _pictures
+from .. import _checks, _html, _pictures
 from .._pictures import Axes
 from .._types import Design, Vector
 from ..control.base import Steps
@@ -270,7 +270,7 @@ def scores(result: Result, X: Design, offset: Vector | None = None) -> Array:
     """x . w + intercept for each row, a column for each class of a softmax."""
     width = result.w.shape[0]
     if not hasattr(X, "shape"):
-        X = np.asarray(X, dtype=np.float64)
+        X = _checks.floats("predict", "X", X, "give rows of numbers")
     if X.ndim != 2 or X.shape[1] != width:
         raise ValueError(
             f"predict: X has shape {X.shape}, must have {width} columns as in the fit; give the "

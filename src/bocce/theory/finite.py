@@ -165,7 +165,8 @@ def _eigenvalues(
             f"{where}: spectrum decides mu and lam_max, must come without them (mu={mu!r}, "
             f"lam_max={lam_max!r}); give it or them, not both."
         )
-    lam = np.array(spectrum, dtype=np.float64).ravel()
+    remedy = "give the eigenvalues of the Hessian"
+    lam = _checks.floats(where, "spectrum", spectrum, remedy).ravel()
     if lam.size == 0 or not np.isfinite(lam).all() or lam.min() <= 0.0:
         raise ValueError(
             f"{where}: spectrum of {lam.size} numbers must be finite and > 0, one for each "
@@ -176,7 +177,7 @@ def _eigenvalues(
 
 def _starts(where: str, error0: Vector, size: int) -> FloatArray:
     """error0 as one number for each eigenvalue, or as one number (size 1)."""
-    parts = np.array(error0, dtype=np.float64).ravel()
+    parts = _checks.floats(where, "error0", error0, "give ||w_0 - w*||^2").ravel()
     if parts.size not in (1, size) or not np.isfinite(parts).all() or parts.min() < 0.0:
         if size == 1:
             rule = "one number >= 0"
@@ -316,9 +317,11 @@ def certify_run(
     True
     """
     where = "certify_run"
-    if not p.loss.quadratic:
+    loss = getattr(p, "loss", None)
+    if loss is None or not loss.quadratic:
+        found = type(p).__name__ if loss is None else loss.problem_name
         raise TypeError(
-            f"{where}: p={p.loss.problem_name} must be a LeastSquares problem, because weights are "
+            f"{where}: p={found} must be a LeastSquares problem, because weights are "
             "known for quadratics alone; for convex losses see theory.certify_convex."
         )
     _checks.choice(where, "of", of, QUANTITIES)
@@ -368,7 +371,7 @@ def start_of(where: str, w0: Vector | None, width: int) -> FloatArray:
     if w0 is None:
         start = np.zeros(width)
     else:
-        start = np.array(w0, dtype=np.float64)
+        start = _checks.floats(where, "w0", w0, "leave it out for 0")
     if start.shape != (width,) or not np.isfinite(start).all():
         raise ValueError(
             f"{where}: w0 of shape {start.shape} must be {width} finite numbers, one a variable; "
