@@ -54,9 +54,7 @@ LONG = {
     # kernels, which a call inside would slow down, or whose loop is one derivation
     *("engines/numba/loop.py: _advance", "engines/numba/scaled.py: _advance"),
     *("engines/numba/rows.py: _fused_rows", "engines/numba/rows.py: _blocked_rows"),
-    *("exact/_kernel.py: walk", "exact/adjoint.py: rows_backward"),
-    *("schedules/moments.py: moments", "schedules/moments.py: pulled_back"),
-    "theory/_sweep.py: weights",
+    "exact/_kernel.py: walk",
     # a function whose lines are its options and their checks
     *("cli/solve.py: solve", "optax.py: heavy_ball"),
     *("theory/finite.py: certify", "theory/finite.py: certify_run"),

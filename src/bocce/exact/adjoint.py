@@ -23,11 +23,11 @@ from ..schedules.moments import (
     at_rest,
     compiled,
     moments,
-    pulled_back,
+    moments_backward,
     with_batches,
 )
 from ..schedules.schedule import FloatArray, Table
-from ._kernel import rest, walk
+from ._kernel import rest, walk, walk_backward
 from .moments import Tabulated
 
 KEPT_NUMBERS = 1 << 25  # moments kept at once: 256 MB
@@ -184,7 +184,7 @@ class GaussianMoments(Dynamics):
         start = at_rest(errors)
         linear = at_rest(weights)
         constants = (lam, np.ones(lam.size), noise)
-        kernels = (moments, pulled_back)
+        kernels = (moments, moments_backward)
         super().__init__(start, kernels, linear, 0.0, *constants, zeta0_2=zeta0_2)
 
     def backward(self, table: BatchTable, kept: FloatArray, cotangent: FloatArray) -> FloatArray:
@@ -213,104 +213,5 @@ class RowMoments(Dynamics):
         linear[: triangle.D][triangle.rows == triangle.columns] = weights[: triangle.d]
         square[-2 * lam.size : -lam.size] = weights
         constants = (lam, noise.quartic, noise.cubic, noise.constant)
-        kernels = (walk, rows_backward)
+        kernels = (walk, walk_backward)
         super().__init__(state, kernels, linear, square, *constants, zeta0_2=zeta0_2)
-
-
-def rows_backward(
-    table: BatchTable,
-    lam: FloatArray,
-    quartic: FloatArray,
-    cubic: FloatArray,
-    constant: FloatArray,
-    kept: FloatArray,
-    cotangent: FloatArray,
-) -> FloatArray:
-    """The adjoint of ``walk``: d_NAME is the derivative of the final value in NAME.
-
-    Off the diagonal e_ij and e_ji are two numbers, on it they are one number that enters twice.
-    """
-    alpha, beta, theta, zeta2 = table
-    T = alpha.size
-    r = cubic.shape[1]
-    D = constant.size
-    every = lam.size
-    first = 2 * D + r * r
-    d_C = cotangent[:D]
-    d_Cv = cotangent[D : 2 * D]
-    d_Cev = cotangent[2 * D : first].reshape(r, r)
-    d_m = cotangent[first : first + every]
-    d_v = cotangent[-every:]
-    P = np.empty(D)
-    d_square = np.empty(D)
-    d_fresh = np.empty(D)
-    scale = np.empty(D)
-    gradient = np.zeros((4, T))
-    for k in range(T - 1, -1, -1):
-        C = kept[k, :D]
-        C_v = kept[k, D : 2 * D]
-        C_ev = kept[k, 2 * D : first].reshape(r, r)
-        m = kept[k, first : first + every]
-        v = kept[k, first + every :]
-        look = theta[k]
-        strength = alpha[k] ** 2 * zeta2[k]
-        x = alpha[k] * lam
-        s = beta[k] - look * x
-        m_y = (m + look * v)[:r]
-        d_s = np.zeros(every)
-        d_x = np.zeros(every)
-        p = 0
-        for i in range(r):
-            for j in range(i, r):
-                scale[p] = 1.0 if i == j else np.sqrt(2.0)
-                second = C[p] + look * (C_ev[i, j] + C_ev[j, i]) + look * look * C_v[p]
-                P[p] = scale[p] * (second + m_y[i] * m_y[j])
-                d_square[p] = d_Cv[p] + d_C[p] + d_Cev[i, j] + (d_Cev[j, i] if i < j else 0.0)
-                d_fresh[p] = d_square[p] / scale[p]
-                p += 1
-        injected = quartic @ P + cubic @ m_y + constant
-        d_P = strength * (quartic @ d_fresh)  # the table is symmetric
-        d_mean = strength * (d_fresh @ cubic)
-        d_strength = d_fresh @ injected
-        d_alpha = 2.0 * alpha[k] * zeta2[k] * d_strength
-        d_theta = 0.0
-        p = 0
-        for i in range(r):
-            for j in range(i, r):
-                e_ij = C_ev[i, j] * s[j] - C[p] * x[j]
-                v_ij = C_v[p] * s[j] - C_ev[j, i] * x[j]
-                d_second = scale[p] * d_P[p]
-                d_vij = s[i] * d_square[p]
-                d_eij = d_C[p] + d_Cev[i, j] - x[i] * d_square[p]
-                d_eji = d_C[p] + (d_Cev[j, i] if i < j else 0.0)
-                d_mean[i] += d_second * m_y[j]
-                d_mean[j] += d_second * m_y[i]
-                d_theta += d_second * (C_ev[i, j] + C_ev[j, i] + 2.0 * look * C_v[p])
-                d_s[i] += d_square[p] * v_ij + d_eji * C_ev[j, i]
-                d_s[j] += d_eij * C_ev[i, j] + d_vij * C_v[p]
-                d_x[i] -= d_square[p] * e_ij + d_eji * C[p]
-                d_x[j] -= d_eij * C[p] + d_vij * C_ev[j, i]
-                d_C[p] += d_second - x[j] * d_eij - x[i] * d_eji
-                d_Cv[p] = look * look * d_second + s[j] * d_vij
-                d_Cev[i, j] = look * d_second + s[j] * d_eij
-                below = look * d_second + s[i] * d_eji - x[j] * d_vij
-                d_Cev[j, i] = below + (d_Cev[i, j] if i == j else 0.0)
-                p += 1
-        for i in range(every):
-            d_next = d_m[i] + d_v[i]
-            d_s[i] += d_next * v[i]
-            d_x[i] -= d_next * m[i]
-            d_m[i] -= x[i] * d_next
-            d_v[i] = s[i] * d_next
-            if i < r:
-                d_theta += d_mean[i] * v[i]
-                d_m[i] += d_mean[i]
-                d_v[i] += look * d_mean[i]
-            d_x[i] -= look * d_s[i]
-            d_theta -= x[i] * d_s[i]
-            d_alpha += lam[i] * d_x[i]
-            gradient[1, k] += d_s[i]
-        gradient[0, k] = d_alpha
-        gradient[2, k] = d_theta
-        gradient[3, k] = alpha[k] ** 2 * d_strength
-    return gradient

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .moments import at_rest, compiled, moments, pulled_back, with_batches
+from .moments import at_rest, compiled, moments, moments_backward, with_batches
 from .schedule import FloatArray, Table
 
 # Sizes of the search; none of them is a shape of the schedule.
@@ -181,7 +181,7 @@ class Search:
         nothing = np.empty((0, 3, 0))
         last = at_rest(0.5 * twin.nodes)
         first = last.copy()
-        _, by_noise = compiled(pulled_back)(*known, 0.0, nothing, first)
+        _, by_noise = compiled(moments_backward)(*known, 0.0, nothing, first)
         # near 0 rounding may leave less than 0
         by_error = np.maximum(first[0], 0.0)
         gaps = np.add.outer(twin.starts @ by_error, twin.levels * max(by_noise, 0.0)) + LEAST_GAP
@@ -192,7 +192,7 @@ class Search:
         noise = float(shares.sum(axis=0) @ twin.levels)
         kept = np.empty((self.T, *start.shape))
         compiled(moments)(*known, noise, start, kept)
-        gradient, _ = compiled(pulled_back)(*known, noise, kept, last)
+        gradient, _ = compiled(moments_backward)(*known, noise, kept, last)
         alpha, beta, theta = table
         columns = slopes * (gradient[0] * alpha)
         columns[1] += gradient[1] * (beta - 1.0)
