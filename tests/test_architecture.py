@@ -55,13 +55,9 @@ LONG = {
     *("engines/numba/loop.py: _advance", "engines/numba/scaled.py: _advance"),
     *("engines/numba/rows.py: _fused_rows", "engines/numba/rows.py: _blocked_rows"),
     "exact/_kernel.py: walk",
-    # a function whose lines are its options and their checks
-    *("cli/solve.py: solve", "optax.py: heavy_ball"),
-    *("theory/finite.py: certify", "theory/finite.py: certify_run"),
     # left to be split
     "sklearn/_base.py: _fit",
-    *("problems/frame.py: _of_dense", "planning/plan.py: plan"),
-    *("torch/measure.py: measure", "torch/measure.py: _curvature"),
+    "problems/frame.py: _of_dense",
 }
 MOST_ANY = 400  # lines outside the adapters, imports not counted
 METHODS = {**schedules.REGISTRY, **policies.REGISTRY}

@@ -50,7 +50,8 @@ IN_BATCHES = "take batches, which keep a few parts of a file: --steps 500 --batc
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
 # Commands of the package bocce_paper, which is installed apart.
 ELSEWHERE = ("theory", "reproduce", "report", "claims")
-Tell = Callable[..., None]  # tell(what is being done, how much of the total is done)
+# show_progress(what is being done, how much of the total is done)
+ShowProgress = Callable[..., None]
 
 
 class Commands(TyperGroup):
@@ -259,11 +260,12 @@ def watched() -> bool:
 
 
 @contextmanager
-def progress(label: str, total: float | None = None, left: bool = False) -> Iterator[Tell]:
+def progress(label: str, total: float | None = None, left: bool = False) -> Iterator[ShowProgress]:
     """What is being done, on stderr: with a bar where there is a total, and the time it takes.
 
-    Yields ``tell(label, done)``, which does nothing where stderr is no terminal. With ``left`` it
-    is ``tell(label, done, time left)``; otherwise the time left is what the bar's speed says.
+    Yields ``show_progress(label, done)``, which does nothing where stderr is no terminal. With
+    ``left`` it is ``show_progress(label, done, time left)``; otherwise the time left is computed
+    from the bar's speed.
     """
     if not watched():
         yield lambda label, done=0.0, time_left="": None
@@ -278,19 +280,19 @@ def progress(label: str, total: float | None = None, left: bool = False) -> Iter
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(label, total=total, left="")
 
-        def tell(label: str, done: float = 0.0, time_left: str = "") -> None:
+        def show_progress(label: str, done: float = 0.0, time_left: str = "") -> None:
             shown.update(task, description=label, completed=done, left=time_left)
 
-        with _log_shown_by(tell):
-            yield tell
+        with _log_shown_by(show_progress):
+            yield show_progress
 
 
 @contextmanager
-def _log_shown_by(tell: Tell) -> Iterator[None]:
+def _log_shown_by(show_progress: ShowProgress) -> Iterator[None]:
     """What the package logs, such as that it compiles, is shown beside the bar and nowhere else."""
 
     def shown(record: logging.LogRecord) -> bool:
-        tell(record.getMessage().removeprefix("bocce: "))
+        show_progress(record.getMessage().removeprefix("bocce: "))
         return False
 
     log = logging.getLogger("bocce")

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import typer
 
 from . import _result
 from ._data import FileModel, choose_loss, model_of, read
 from ._messages import in_options
-from ._options import File, Json, ModelOptions, Reading, Steps, check_loss, grouped
+from ._options import (
+    Cluster,
+    Drawing,
+    File,
+    Json,
+    ModelOptions,
+    Printing,
+    Reading,
+    Saving,
+    Steps,
+    check_loss,
+    grouped,
+)
 from ._terminal import (
     BAD_INPUT,
     DIVERGED,
@@ -30,34 +42,10 @@ def solve(
     reading: Reading,
     model: ModelOptions,
     run: Steps,
-    errors: Annotated[
-        Literal["model", "sandwich"] | None,
-        typer.Option(
-            help="Print standard errors of all coefficients, from the loss's probability model or "
-            "robust against a wrong model (sandwich). Default: model, up to 40 coefficients."
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the batches.")] = 0,
-    sampling: Annotated[
-        Literal["independent", "reshuffle"], typer.Option(help="How batches are drawn.")
-    ] = "independent",
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Save the run here, and resume from this file if it exists."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write OUT.npz (weights and history) and OUT.json (the summary)."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Run on a Ray cluster: its address, auto, or local to start one.",
-        ),
-    ] = None,
-    workers: Annotated[int, typer.Option(help="Number of workers of --ray.")] = 2,
+    printing: Printing,
+    drawing: Drawing,
+    saving: Saving,
+    cluster: Cluster,
     json: Json = False,
 ) -> None:
     """Minimise a loss on the data of FILE.
@@ -78,36 +66,17 @@ def solve(
     from ..planning import usual_tol
 
     check_loss("solve", model, run.method)
-    files = _result.out_files(out, force)
-    check_apart("--checkpoint", checkpoint, file)
-    for path in files:
-        check_apart("--out", path, file)
-        check_apart("--out", path, checkpoint, "the checkpoint")
-    if ray is not None:
-        _check_ray(sampling, reading)
+    files = _checked_files(file, saving)
+    if cluster.ray is not None:
+        _check_ray(drawing.sampling, reading)
     with progress(f"reading {file}"):
         data = read(file, reading)
         chosen = choose_loss(data, model.loss)
         model = model._replace(loss=chosen.name)
         minimised = model_of(data, model)
     goal = usual_tol(run.steps) if run.tol is None else run.tol
-    asked = watched()  # before the bar, which may take stderr's place
-    with resumable(checkpoint), progress("starting", run.steps) as tell:
-        options: dict[str, Any] = {
-            "T": run.steps,
-            "batch_size": run.batch_size,
-            "seed": seed,
-            "tol": goal,
-            "passes": run.passes,
-            "record_every": "auto",
-            "callback": _shown_by(tell, run.steps) if asked else None,
-            "checkpoint": checkpoint,
-        }
-        if ray is None:
-            result = _here(minimised, run.method, sampling, options)
-        else:
-            result = _on_ray(minimised, run.method, ray, workers, options)
-    result = minimised.out(result)
+    run = run._replace(tol=goal)
+    result = minimised.out(_minimised(minimised, run, drawing, saving.checkpoint, cluster))
     fit = _result.Fit(
         file=file,
         loss=str(chosen),
@@ -116,10 +85,41 @@ def solve(
         problem=minimised.fitted(result),
         result=result,
         data=data,
-        errors=errors,
+        errors=printing.errors,
         standardize=model.standardize,
     )
     _report(fit, files, json)
+
+
+def _checked_files(file: str, saving: Saving) -> list[Path]:
+    """The files to write, which must not be one another, the data or the checkpoint."""
+    files = _result.out_files(saving.out, saving.force)
+    check_apart("--checkpoint", saving.checkpoint, file)
+    for path in files:
+        check_apart("--out", path, file)
+        check_apart("--out", path, saving.checkpoint, "the checkpoint")
+    return files
+
+
+def _minimised(
+    minimised: FileModel, run: Steps, drawing: Drawing, checkpoint: Path | None, cluster: Cluster
+) -> Any:
+    """The result of the run, here or on a cluster."""
+    is_watched = watched()  # before the bar, which may take stderr's place
+    with resumable(checkpoint), progress("starting", run.steps) as show_progress:
+        options: dict[str, Any] = {
+            "T": run.steps,
+            "batch_size": run.batch_size,
+            "seed": drawing.seed,
+            "tol": run.tol,
+            "passes": run.passes,
+            "record_every": "auto",
+            "callback": _shown_by(show_progress, run.steps) if is_watched else None,
+            "checkpoint": checkpoint,
+        }
+        if cluster.ray is None:
+            return _here(minimised, run.method, drawing.sampling, options)
+        return _on_ray(minimised, run.method, cluster.ray, cluster.workers, options)
 
 
 def _here(minimised: FileModel, method: str, sampling: str, options: dict[str, Any]) -> Any:
@@ -199,9 +199,9 @@ def _check_ray(sampling: str, reading: Reading) -> None:
             )
 
 
-def _shown_by(tell: Any, steps: int | None) -> Any:
-    def show(now: Any) -> None:
+def _shown_by(show_progress: Any, steps: int | None) -> Any:
+    def callback(now: Any) -> None:
         step = f"step {now.k}, " if steps is None else ""
-        tell(f"{step}gradient norm {now.grad_norm:.3e}", now.k)
+        show_progress(f"{step}gradient norm {now.grad_norm:.3e}", now.k)
 
-    return show
+    return callback

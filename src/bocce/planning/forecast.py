@@ -226,6 +226,11 @@ class PlanFacts:
             floor = 0.0
         return cls(tried, accuracy, None if design is None else c, design, chi2, floor)
 
+    @property
+    def mu(self) -> float | None:
+        """The curvature that the steps of auto are made for."""
+        return None if self.design is None else self.design.mu
+
     def at(self, b: int) -> Design:
         """The steps of auto in batches of b rows."""
         assert self.design is not None
