@@ -26,11 +26,11 @@ def part(**options: Any) -> Callable[[Part], Part]:
     It keeps a compiled kernel until the kernel's file changes, so parts stand in that file, too.
     """
 
-    def noted(body: Part) -> Part:
+    def listed(body: Part) -> Part:
         _parts.append((body, options))
         return body
 
-    return noted
+    return listed
 
 
 def _register_parts() -> None:

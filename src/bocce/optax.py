@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -215,9 +215,7 @@ def eval_params(state: Any, params: optax.Params) -> optax.Params:
     Array([1., 1.], dtype=float32)
     """
     found = [
-        leaf
-        for leaf in jax.tree.leaves(state, is_leaf=lambda x: isinstance(x, HeavyBallState))
-        if isinstance(leaf, HeavyBallState)
+        leaf for leaf in jax.tree.leaves(state, is_leaf=_is_heavy_ball) if _is_heavy_ball(leaf)
     ]
     if not found:
         raise ValueError(
@@ -234,6 +232,10 @@ def eval_params(state: Any, params: optax.Params) -> optax.Params:
             is_leaf=lambda x: isinstance(x, optax.MaskedNode),
         )
     return params
+
+
+def _is_heavy_ball(x: Any) -> TypeGuard[HeavyBallState]:
+    return isinstance(x, HeavyBallState)
 
 
 def _sum(a: Any, x: Any, b: Any, y: Any) -> Any:

@@ -72,7 +72,7 @@ def explore(
 
 
 def _described(file: str, reading: Reading, model: ModelOptions) -> dict[str, Any]:
-    """What the page is told of the data."""
+    """What the page receives about the data."""
     from .. import explorer
 
     with progress(f"reading {file}") as show_progress:

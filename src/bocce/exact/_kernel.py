@@ -33,11 +33,11 @@ def walk(
     cubic: FloatArray,
     constant: FloatArray,
     state: FloatArray,
-    kept: FloatArray,
+    states: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """E of the error along each eigenvalue, and its variance, after each step: two (T + 1, r).
 
-    ``state`` (see `rest`) is moved on; ``kept[k]`` takes the state before step k, unless its size
+    ``state`` (see `rest`) is moved on; ``states[k]`` takes the state before step k, unless its size
     is 0. A variance that has overflown stays infinite.
     """
     alpha, beta, theta, zeta2 = table
@@ -57,8 +57,8 @@ def walk(
     noisy = True
     means[0] = m
     for k in range(T):
-        if kept.size > 0:
-            kept[k] = state
+        if states.size > 0:
+            states[k] = state
         look = theta[k]
         for i in range(every):
             x[i] = alpha[k] * lam[i]
@@ -117,7 +117,7 @@ def walk_backward(
     quartic: FloatArray,
     cubic: FloatArray,
     constant: FloatArray,
-    kept: FloatArray,
+    states: FloatArray,
     cotangent: FloatArray,
 ) -> FloatArray:
     """The adjoint of ``walk``: derivatives of the final value in the table, (4, T).
@@ -133,7 +133,7 @@ def walk_backward(
     d_fresh = np.empty(constant.size)
     gradient = np.zeros((4, T))
     for k in range(T - 1, -1, -1):
-        covariances, m, v = parts_of(kept[k], r, lam.size)
+        covariances, m, v = parts_of(states[k], r, lam.size)
         strength = alpha[k] ** 2 * zeta2[k]
         x = alpha[k] * lam
         s = beta[k] - theta[k] * x

@@ -4,7 +4,7 @@ One pass forwards keeps the moments. One pass backwards carries their cotangents
 value rises with each moment) and gives the derivative in alpha, beta, theta and zeta0^2 (the noise
 of a batch) at every step. Three kinds of dynamics stand behind one interface: `Means` (the full
 batch: the error is its mean), `GaussianMoments` (O(d) a step) and `RowMoments` (the table of a data
-set). Where the moments of all steps would not fit in memory, some are kept and the steps between
+set). Where the moments of all steps would not fit in memory, some are stored and the steps between
 them are repeated.
 
 Derivation: docs/theory/best-schedule.md. Plain Python here; `compiled` compiles it.
@@ -30,15 +30,16 @@ from ..schedules.schedule import FloatArray, Table
 from ._kernel import rest, walk, walk_backward
 from .moments import Tabulated
 
-KEPT_NUMBERS = 1 << 25  # moments kept at once: 256 MB
+STORED_NUMBERS = 1 << 25  # moments stored at once: 256 MB
 
 
 class Dynamics:
     """Moments as one array, a step forwards and a step backwards, by two kernels.
 
-    ``forwards(table, *constants, state, kept)`` moves the state through the steps of a table;
-    ``kept[k]`` takes the state before step k, unless its size is 0. ``backwards(table, *constants,
-    kept, cotangent)`` moves a cotangent back and returns the derivatives in the table, (4, T). The
+    ``forwards(table, *constants, state, states)`` moves the state through the steps of a table;
+    ``states[k]`` takes the state before step k, unless its size is 0. ``backwards(table,
+    *constants, states, cotangent)`` moves a cotangent back and returns the derivatives in the
+    table, (4, T). The
     fourth column of a table is zeta0^2; where a table has three, it is ``zeta0_2``. The value is
     the sum of ``linear s + square s^2`` over the numbers s of the last state.
     """
@@ -59,6 +60,11 @@ class Dynamics:
         self.linear = linear
         self.square = square
 
+    @property
+    def noise_free(self) -> Means | None:
+        """These dynamics, where sampling adds no noise to them."""
+        return None
+
     def value(self, state: FloatArray) -> float:
         return float(np.sum(self.linear * state + self.square * state**2))
 
@@ -72,21 +78,21 @@ class Dynamics:
         """The derivative of ``value`` in the last state."""
         return self.linear + 2.0 * self.square * state
 
-    def forward(self, table: BatchTable, state: FloatArray, kept: FloatArray) -> None:
-        compiled(self.kernels[0])(table, *self.constants, state, kept)
+    def forward(self, table: BatchTable, state: FloatArray, states: FloatArray) -> None:
+        compiled(self.kernels[0])(table, *self.constants, state, states)
 
-    def backward(self, table: BatchTable, kept: FloatArray, cotangent: FloatArray) -> FloatArray:
-        found: FloatArray = compiled(self.kernels[1])(table, *self.constants, kept, cotangent)
+    def backward(self, table: BatchTable, states: FloatArray, cotangent: FloatArray) -> FloatArray:
+        found: FloatArray = compiled(self.kernels[1])(table, *self.constants, states, cotangent)
         return found
 
 
 def value_and_gradient(
-    dynamics: Dynamics, table: Table | BatchTable, most: int = KEPT_NUMBERS
+    dynamics: Dynamics, table: Table | BatchTable, most: int = STORED_NUMBERS
 ) -> tuple[float, FloatArray]:
     """The final value and its derivatives in the columns of the table, (3, T) or (4, T).
 
     The value is infinite, and the derivatives are 0, where the moments overflow. About ``most``
-    numbers are kept.
+    numbers are stored.
     """
     T = table[0].size
     columns = len(table)
@@ -105,9 +111,9 @@ def value_and_gradient(
     cotangent = dynamics.cotangent(state)
     for first, begin in zip(reversed(places), reversed(starts)):
         part = _part(full, first, stride)
-        kept = np.empty((part[0].size, *state.shape))
-        dynamics.forward(part, begin, kept)
-        gradient[:, first : first + stride] = dynamics.backward(part, kept, cotangent)[:columns]
+        states = np.empty((part[0].size, *state.shape))
+        dynamics.forward(part, begin, states)
+        gradient[:, first : first + stride] = dynamics.backward(part, states, cotangent)[:columns]
     return value, gradient
 
 
@@ -126,15 +132,21 @@ class Means(Dynamics):
         self.lam = lam
         self.weights = weights
 
+    @property
+    def noise_free(self) -> Means | None:
+        return self
 
-def means_forward(table: BatchTable, lam: FloatArray, state: FloatArray, kept: FloatArray) -> None:
+
+def means_forward(
+    table: BatchTable, lam: FloatArray, state: FloatArray, states: FloatArray
+) -> None:
     """v becomes s v - x e and e becomes e + v, with x = alpha lam and s = beta - theta x."""
     alpha, beta, theta, _ = table
     e = state[0]
     v = state[1]
     for k in range(alpha.size):
-        if kept.size > 0:
-            kept[k] = state
+        if states.size > 0:
+            states[k] = state
         for j in range(lam.size):
             x = alpha[k] * lam[j]
             v[j] = (beta[k] - theta[k] * x) * v[j] - x * e[j]
@@ -142,7 +154,7 @@ def means_forward(table: BatchTable, lam: FloatArray, state: FloatArray, kept: F
 
 
 def means_backward(
-    table: BatchTable, lam: FloatArray, kept: FloatArray, cotangent: FloatArray
+    table: BatchTable, lam: FloatArray, states: FloatArray, cotangent: FloatArray
 ) -> FloatArray:
     """The adjoint of ``means_forward``: d_NAME is the derivative of the final value in NAME."""
     alpha, beta, theta, _ = table
@@ -150,8 +162,8 @@ def means_backward(
     d_e = cotangent[0]
     d_v = cotangent[1]
     for k in range(alpha.size - 1, -1, -1):
-        e = kept[k, 0]
-        v = kept[k, 1]
+        e = states[k, 0]
+        v = states[k, 1]
         d_alpha = 0.0
         d_beta = 0.0
         d_theta = 0.0
@@ -187,9 +199,9 @@ class GaussianMoments(Dynamics):
         kernels = (moments, moments_backward)
         super().__init__(start, kernels, linear, 0.0, *constants, zeta0_2=zeta0_2)
 
-    def backward(self, table: BatchTable, kept: FloatArray, cotangent: FloatArray) -> FloatArray:
+    def backward(self, table: BatchTable, states: FloatArray, cotangent: FloatArray) -> FloatArray:
         found: FloatArray
-        found, _ = compiled(self.kernels[1])(table, *self.constants, kept, cotangent)
+        found, _ = compiled(self.kernels[1])(table, *self.constants, states, cotangent)
         return found
 
 

@@ -27,7 +27,7 @@ Model: TypeAlias = Problem | Gaussian
 
 @dataclass(frozen=True)
 class BatchFacts:
-    """What `theory.useful_batch` is told about a model.
+    """What `theory.useful_batch` needs of a model.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class ExactModel(ABC):
 
     @abstractmethod
     def start_with(self, start: npt.ArrayLike | None) -> None:
-        """Start as ``best_schedule`` is told: coefficients, or squared errors by eigenvalue."""
+        """The start of ``best_schedule``: coefficients, or squared errors by eigenvalue."""
 
     @abstractmethod
     def sampling(self, batch_size: int | float) -> tuple[int, float]:
@@ -163,7 +163,7 @@ class OfSpectrum(ExactModel):
 
 
 class OfRows(ExactModel):
-    """A least-squares problem; it starts at 0 unless it is told otherwise."""
+    """A least-squares problem; it starts at 0 unless w0 is given."""
 
     def __init__(self, where: str, model: Problem) -> None:
         require_plain(where, model)

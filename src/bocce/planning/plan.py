@@ -11,7 +11,6 @@ import numpy as np
 
 from .. import _checks, _html, _pictures, theory
 from .._pictures import Axes
-from ..control import Stage
 from ..problems import Problem
 from ..run.controllers import controller_of, frame_of
 from ..run.request import CheckedRequest, Request
@@ -211,11 +210,11 @@ def plan(
     request = wanted.checked(p, "plan")
     inner = frame_of(p, request).problem(p)
     controller = controller_of(inner, request, np.zeros(inner.shape))
-    first = controller.next(None)
-    assert isinstance(first, Stage)
+    controller.next(None)
+    first = controller.current()
     facts = PlanFacts.of(p, forecast.trial(p, request.tol, request.memory), accuracy)
     stages = forecast.stages(p, controller, first, facts.trial)
-    table = first.steps if isinstance(first.steps, Schedule) else None
+    table = first.table
     outlook = Outlook()
     if table is not None and not controller.open_ended:
         outlook = _outlook(p, request, table, first.batch, facts)

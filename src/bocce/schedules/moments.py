@@ -38,7 +38,7 @@ Step = tuple[float, float, float, float]  # a row of a BatchTable
 
 @functools.cache
 def compiled(body: Callable[..., Any]) -> Callable[..., Any]:
-    """``body``, compiled when first asked for (numba is slow to import)."""
+    """``body``, compiled when first used (numba is slow to import)."""
     kernel: Callable[..., Any] = on_disk(body, nogil=True, **KERNEL)
     return kernel
 
@@ -62,11 +62,11 @@ def moments(
     count: FloatArray,
     noise: float,
     state: FloatArray,
-    kept: FloatArray,
+    states: FloatArray,
 ) -> FloatArray:
     """[error2, grad2, gap] (T + 1, 3): the step of the module's docstring, d of them at once.
 
-    ``state`` (3, d) holds p, c and q, and is moved on. ``kept`` (T, 3, d) takes the state before
+    ``state`` (3, d) holds p, c and q, and is moved on. ``states`` (T, 3, d) takes the state before
     each step, unless its size is 0.
     """
     alpha, beta, theta, zeta2 = table
@@ -74,8 +74,8 @@ def moments(
     totals = np.full((T + 1, 3), np.inf)
     trace = measured(lam, state, theta[0], totals[0])
     for k in range(T):
-        if kept.size > 0:
-            keep(state, kept[k])
+        if states.size > 0:
+            keep(state, states[k])
         ahead = theta[k + 1] if k + 1 < T else 0.0
         row = (alpha[k], beta[k], theta[k], zeta2[k])
         trace, error2, grad2, gap = moved(row, lam, count, trace + noise, ahead, state)
@@ -157,14 +157,14 @@ def moments_backward(
     lam: FloatArray,
     count: FloatArray,
     noise: float,
-    kept: FloatArray,
+    states: FloatArray,
     cotangent: FloatArray,
 ) -> tuple[FloatArray, float]:
     """The adjoint of ``moments``: derivatives of the final value in the table, and in ``noise``.
 
     d_NAME is the derivative of the final value in NAME. ``cotangent`` (3, d), the derivative in the
     last state, becomes the derivative in the first. The moments are linear in start and noise, so
-    that these two alone give the value of every start at every noise. With ``kept`` of size 0 the
+    that these two alone give the value of every start at every noise. With ``states`` of size 0 the
     derivatives in the table (4, T) are 0.
     """
     alpha, beta, theta, zeta2 = table
@@ -181,8 +181,8 @@ def moments_backward(
         for j in range(lam.size):
             d_drive += strength * count[j] * lam[j] * (d_p[j] + d_c[j] + d_q[j])
         d_noise += d_drive
-        if kept.size > 0:
-            d_row = row_derivatives(row, lam, count, noise, kept[k], cotangent, d_drive)
+        if states.size > 0:
+            d_row = row_derivatives(row, lam, count, noise, states[k], cotangent, d_drive)
             gradient[0, k] = d_row[0]
             gradient[1, k] = d_row[1]
             gradient[2, k] = d_row[2]

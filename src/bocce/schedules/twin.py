@@ -18,7 +18,7 @@ from .search import SamplingNoise, Twin, searched
 NODES = 32  # of a twin's spectrum
 LEVELS = (0.0, 1e-3, 1e-1, 3.0)  # of the noise, where it is not known
 FLAT_CURVATURE = 1e-14  # A curvature below this share of L is rounding.
-TABLES_KEPT = 256  # tables that are kept
+CACHED_TABLES = 256  # the tables in the cache
 
 Spectrum = tuple[FloatArray, FloatArray]  # nodes and the number of directions of each
 
@@ -43,7 +43,7 @@ def auto(
     log(E f(w_T) - f*) over starts and noises, inside ``theory.lookahead_certificate`` at every
     step. What is not known is averaged over: three spectra with the trace L_max - 2L and kappa~ - 2
     eigenvalues; the noises 0, 0.001, 0.1 and 3. A search takes a tenth of a second to seconds; its
-    table is kept for the next call.
+    table is cached for the next call.
 
     Guarantee: on least squares with L >= lambda_max every step is inside the certificate, so the
     schedule is mean-square stable at every batch size; reshuffled batches are not covered. A mu
@@ -92,11 +92,11 @@ def auto(
     if b == n and n > 1:
         before = sampling_noise("auto", n, n - 1)
     known = (T, L, mu, max(L_max, L), kappa_tilde, given, noise, lookahead, name)
-    return _kept(zeta2, before, *known)
+    return _cached(zeta2, before, *known)
 
 
-@functools.lru_cache(maxsize=TABLES_KEPT)
-def _kept(
+@functools.lru_cache(maxsize=CACHED_TABLES)
+def _cached(
     zeta2: float,
     before: float | None,
     T: int,
@@ -117,7 +117,7 @@ def _kept(
     begin = None
     if before is not None:
         less = (T, L, mu, L_max, kappa_tilde, spectrum, noise, lookahead, name)
-        begin = _kept(before, None, *less).table
+        begin = _cached(before, None, *less).table
     if spectrum is None:
         nodes, counts = assumed(L, mu, L_max, kappa_tilde)
     else:
@@ -174,7 +174,7 @@ def assumed(
 
 
 def _onto(nodes: FloatArray, lam: FloatArray, times: float) -> FloatArray:
-    """Counts of the nodes for eigenvalues between them, each shared by two nodes; trace kept."""
+    """Counts of the nodes for eigenvalues between them, each shared by two nodes at equal trace."""
     place = np.log(lam / nodes[0]) / math.log(nodes[1] / nodes[0])
     left = np.clip(place.astype(int), 0, nodes.size - 2)
     share = np.clip(place - left, 0.0, 1.0)

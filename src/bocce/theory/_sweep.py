@@ -28,7 +28,7 @@ LARGEST_WEIGHT = 1e290  # beyond it a weight is on its way to overflow, and the 
 
 @functools.cache
 def compiled(body: Callable[..., Any]) -> Callable[..., Any]:
-    """``body``, compiled when first asked for (numba is slow to import)."""
+    """``body``, compiled when first used (numba is slow to import)."""
     kernel: Callable[..., Any] = on_disk(body, nogil=True)
     return kernel
 

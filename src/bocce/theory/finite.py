@@ -56,7 +56,7 @@ def certify(
     """An upper bound on E||w_T - w*||^2, or on E f(w_T) - f*, for any schedule on least squares.
 
     Along each eigenvalue lam of the Hessian the mean error m_k is known exactly. Weights W_k run
-    backwards from what is asked for, W_k = H_k^T W_{k+1} H_k + q_k v v^T, with
+    backwards from the quantity to bound, W_k = H_k^T W_{k+1} H_k + q_k v v^T, with
 
         q_k(lam) = alpha_k^2 zeta0^2 lam [c1 (L_max - lam) + c2 (kappa~ - 1)],
 

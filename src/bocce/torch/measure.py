@@ -147,13 +147,13 @@ def _check_mean(loss_of: Closure, batch: tuple[Any, Any], n: int) -> None:
     """The loss of all rows must be near the mean of those of both halves, not near their sum."""
     half = n // 2
     with torch.no_grad(), loss_of.kept_buffers():
-        first, second, whole = (
+        first, second, both = (
             float(loss_of.loss(*_take(batch, rows)))
             for rows in (slice(half), slice(half, 2 * half), slice(2 * half))
         )
-    if first * second > 0.0 and whole / (first + second) > LIKE_A_SUM:
+    if first * second > 0.0 and both / (first + second) > LIKE_A_SUM:
         raise ValueError(
-            f"Gauge: loss_fn of {2 * half} rows is {whole:.4g}, of their halves {first:.4g} and "
+            f"Gauge: loss_fn of {2 * half} rows is {both:.4g}, of their halves {first:.4g} and "
             f"{second:.4g}, so it is a sum over rows, must be the mean; use "
             'reduction="mean", or divide by the number of rows.'
         )
