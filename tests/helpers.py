@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 import bocce
+from bocce import engines
 from bocce.engines import Recorder, State, record_steps
 from bocce.engines.numba import CompiledEngine
-from bocce.engines.reference import ReferenceEngine
 from bocce.rows import ArrayRows, Dense, RowLimits
 from bocce.schedules import REGISTRY
 
@@ -100,7 +100,7 @@ def assert_same_steps(
     p, table, b, mode="independent", seed=5, tol=1e-10, averaging=False, engine=CompiledEngine
 ):
     """An engine and the reference, one step at a time: iterates, sums of them, measurements."""
-    slow, fast = ReferenceEngine(p, b, seed, mode), engine(p, b, seed, mode)
+    slow, fast = engines.REGISTRY["reference"](p, b, seed, mode), engine(p, b, seed, mode)
     s, f = at_rest(p), at_rest(p)
     if averaging:
         s.tally, f.tally = np.zeros(p.width), np.zeros(p.width)

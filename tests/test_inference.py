@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import bocce
 from bocce.inference import infer
 from bocce.run.coefficients import coefficients
+from pairwise import pairwise
 from refusal import refused
 from tables_on_disk import parts_on_disk
 
@@ -244,9 +245,11 @@ def test_rank_does_not_depend_on_units(loss, kind, units, l2, seed):
     assert ("the data alone do not determine" in str(table)) == (kind != "none")
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("power", [-300, -200, -160, -30, -24, 100, 155, 160, 300])
-@pytest.mark.parametrize("loss", ["squared", "logistic", "poisson", "huber"])
+@pairwise(
+    loss=["squared", "logistic", "poisson", "huber"],
+    power=[-300, -200, -160, -30, -24, 100, 155, 160, 300],
+    sparse=[False, True],
+)
 def test_columns_of_any_size_have_standard_errors(loss, power, sparse):
     """Beside a column of size 1: w X is the same, whatever the unit."""
     rng = np.random.default_rng(0)

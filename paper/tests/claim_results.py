@@ -187,7 +187,7 @@ def auto(factor=2.0):
 
 
 def speeds(shb, full=1.0, kappa=None, setting="paper"):
-    """The exact speeds of SHB at 0.9 n and at n, and the kappa that methods are told."""
+    """The exact speeds of SHB at 0.9 n and at n, and the kappa that methods know."""
     return joined(
         *(
             table(

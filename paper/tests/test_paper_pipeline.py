@@ -1,4 +1,4 @@
-"""Every figure, very small, through the whole pipeline, from cells to the report."""
+"""Every figure, very small, through the pipeline, from cells to the report."""
 
 import base64
 import gzip
@@ -224,18 +224,18 @@ def test_a_smoke_test_judges_nothing(tmp_path):
 
 
 def test_the_time_left_is_an_estimate_that_experience_corrects(monkeypatch):
-    """Ten seconds of estimated work at twice the estimate: the rest is told as nearly twice."""
+    """Ten seconds of estimated work at twice the estimate: the rest is shown as nearly twice."""
     now = [0.0]
     monkeypatch.setattr(runner.time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(runner, "cost", lambda cell: 1000.0)
-    told = []
-    progress = runner._Progress(100_000.0, 1, lambda what, share, left: told.append((share, left)))
+    shown = []
+    progress = runner._Progress(100_000.0, 1, lambda what, share, left: shown.append((share, left)))
     cell = EXHIBITS["der_beta"].cells("paper", TINY)[0]
     for _ in range(40):
         now[0] += 2.0
         progress.add([(cell, None)])
-    assert told[0] == (0.0, "1 min 40 s")
-    assert told[-1][0] == 40.0
+    assert shown[0] == (0.0, "1 min 40 s")
+    assert shown[-1][0] == 40.0
     assert 60.0 * 1.7 < progress.left() < 60.0 * 2.0
 
 
@@ -290,7 +290,7 @@ def test_without_data_the_panels_say_so(tmp_path, monkeypatch):
     # the data come: only those cells are computed again
     monkeypatch.setattr(compute, "real_data", small_data)
     computed = []
-    runner.reproduce(plan, tell=lambda what, share, left: computed.append(what))
+    runner.reproduce(plan, show_progress=lambda what, share, left: computed.append(what))
     assert {what.split(",")[0] for what in computed[1:]} == {"squared_loss"}
     compute.problem.cache_clear()
 

@@ -12,7 +12,7 @@ from bocce_paper import authors, compute, costs
 from bocce_paper.compute import prepared, problem
 from bocce_paper.exhibits import ALIASES, EXHIBITS, chosen, fig03_quad
 from bocce_paper.exhibits._synthetic import synthetic
-from bocce_paper.methods import AUTHORS, PAPER, PUBLISHED, Told, build
+from bocce_paper.methods import AUTHORS, PAPER, PUBLISHED, KnownNumbers, build
 from bocce_paper.specs import PROFILES, SETTINGS, Cell, Data, Run
 
 FULL = PROFILES["paper"]
@@ -80,14 +80,14 @@ def test_cells_have_paths_of_their_own_and_say_what_they_are():
 
 
 def test_every_rule_is_known():
-    told = Told(T=50, n=100, b=90, L=20.0, mu=1.0, L_max=40.0, kappa_tilde=30.0)
+    known = KnownNumbers(T=50, n=100, b=90, L=20.0, mu=1.0, L_max=40.0, kappa_tilde=30.0)
     rules = {cell.job.rule for cell in every_cell() if isinstance(cell.job, Run)}
     assert rules > set(AUTHORS)
     for rule in rules:
         for setting in SETTINGS:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # one stage only
-                assert build(setting, rule, told).T == 50, rule
+                assert build(setting, rule, known).T == 50, rule
     assert set(AUTHORS) <= set(PAPER)
     assert set(PUBLISHED) <= set(AUTHORS)
 
@@ -164,7 +164,7 @@ def test_the_authors_problem_is_what_their_code_makes():
     run = Run(data, "SGD", "authors", 0.9, T=10)
     _, schedule, b, _ = prepared(run)
     assert b == 7200
-    assert schedule.alpha[0] * c.L == pytest.approx(1.25, rel=0.01)  # told L before the split
+    assert schedule.alpha[0] * c.L == pytest.approx(1.25, rel=0.01)  # L is from before the split
     literal = problem(synthetic("paper", FULL.rows, FULL.columns, 1000.0, 1e-2)).constants()
     assert literal.kappa == pytest.approx(1000.0, rel=1e-9)
 
@@ -174,13 +174,13 @@ def test_the_published_setting_is_a_mixture():
     data = synthetic("published", FULL.rows, FULL.columns, 512.0, 1e-2)
     assert (data.design, data.keep, data.nominal) == ("heavy", 1.0, False)
     assert data.noise_var == pytest.approx(1e-4)
-    told = Told(T=7000, n=10_000, b=9000, L=5120.0, mu=13.7, L_max=1e7, kappa_tilde=None)
-    made = {name: build("published", name, told) for name in fig03_quad.METHODS}
+    known = KnownNumbers(T=7000, n=10_000, b=9000, L=5120.0, mu=13.7, L_max=1e7, kappa_tilde=None)
+    made = {name: build("published", name, known) for name in fig03_quad.METHODS}
     shb, two, multi = made["SHB"], made["2P-SHB"], made["Multi-SHB"]
-    assert shb.alpha[0] == 1 / told.L
+    assert shb.alpha[0] == 1 / known.L
     np.testing.assert_array_equal(two.alpha[:3501], shb.alpha[:3501])
     np.testing.assert_array_equal(two.beta[:3501], shb.beta[:3501])
-    np.testing.assert_array_equal(two.alpha[3501:], build("authors", "2P-SHB", told).alpha[3501:])
+    np.testing.assert_array_equal(two.alpha[3501:], build("authors", "2P-SHB", known).alpha[3501:])
     np.testing.assert_array_equal(multi.alpha[:2801], shb.alpha[:2801])
     assert multi.alpha[2801] == shb.alpha[0] / 2
 

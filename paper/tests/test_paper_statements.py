@@ -126,9 +126,9 @@ def test_the_command_prints_the_page(monkeypatch, tmp_path):
     """Whatever was run: a statement without evidence would be named at the end."""
     monkeypatch.setattr(runner, "load", lambda folder: None)
     monkeypatch.setattr(report, "judged", lambda folder, results: ([], ""))
-    told = CliRunner().invoke(app, ["claims", str(tmp_path), "--erratum"])
-    assert told.exit_code == 0
-    assert told.stdout.rstrip() == (ROOT / "docs" / "erratum.md").read_text().rstrip()
+    answer = CliRunner().invoke(app, ["claims", str(tmp_path), "--erratum"])
+    assert answer.exit_code == 0
+    assert answer.stdout.rstrip() == (ROOT / "docs" / "erratum.md").read_text().rstrip()
 
 
 def test_theorem_2_is_proved_with_one_definition_to_strike():

@@ -1,4 +1,4 @@
-"""How long a run took is counted with its workers, and told where it is looked for."""
+"""How long a run took is counted with its workers, and printed where it is looked for."""
 
 import json
 import time
@@ -35,8 +35,8 @@ def test_the_page_and_the_folder_tell_it(tmp_path):
         app, ["reproduce", "fig1", "--json", "--jobs", "1", "--out", str(tmp_path)]
     )
     last = json.loads(result.stdout)["last"]
-    noted = json.loads((tmp_path / "run.json").read_text())["last"]
-    assert noted == last
+    notes = json.loads((tmp_path / "run.json").read_text())["last"]
+    assert notes == last
     assert (last["cells"], last["of"]) == (2, 2)
     page = (tmp_path / "report.html").read_text()
     assert "The last run, with figures and verdicts: " in page

@@ -52,13 +52,13 @@ def test_a_cell_comes_back_to_the_last_bit(tmp_path):
     }
     notes = {"status": "finished", "text": 'κ < 3 & "quoted"'}
     store.write(tmp_path, cell, Outcome(numbers, notes), 1.5)
-    kept = store.read(tmp_path, cell)
-    assert kept.notes == notes
-    assert set(kept.numbers) == set(numbers)
+    stored = store.read(tmp_path, cell)
+    assert stored.notes == notes
+    assert set(stored.numbers) == set(numbers)
     for name, values in numbers.items():
-        assert kept.numbers[name].tobytes() == values.tobytes()
-    assert kept.made["seconds"] == "1.5000"
-    assert kept.made["bocce"]
+        assert stored.numbers[name].tobytes() == values.tobytes()
+    assert stored.made["seconds"] == "1.5000"
+    assert stored.made["bocce"]
     with np.load(store.cell_file(tmp_path, cell), allow_pickle=False) as opened:
         assert "der_beta" in json.loads(str(opened["header"]))["specification"]
 
@@ -68,11 +68,11 @@ def test_damage_in_any_byte_is_found_or_harmless(tmp_path):
     runner.run_cells(tmp_path, [cell])
     path = store.cell_file(tmp_path, cell)
     sound = path.read_bytes()
-    kept = store.read(tmp_path, cell)
-    wanted = store.digest(cell.identity(), kept)
+    stored = store.read(tmp_path, cell)
+    wanted = store.digest(cell.identity(), stored)
     found = 0
     draw = random.Random(0)
-    table = sound.index(kept.numbers["derivative"].tobytes())
+    table = sound.index(stored.numbers["derivative"].tobytes())
     places = [draw.randrange(len(sound)) for _ in range(60)] + [table, table + 100, table + 879]
     for place in places:
         path.write_bytes(sound[:place] + bytes([sound[place] ^ 16]) + sound[place + 1 :])
@@ -96,15 +96,15 @@ def test_a_damaged_cell_is_computed_again(whole, tmp_path, monkeypatch):
     path.write_bytes(sound[: len(sound) // 2])
     computed = []
 
-    def told(what, share, left):
+    def show(what, share, left):
         computed.extend([what] * (what != "starting"))
 
-    run(tmp_path, tell=told)
+    run(tmp_path, show_progress=show)
     assert len(computed) == 1
     assert digests(tmp_path) == before
-    run(tmp_path, tell=told)
+    run(tmp_path, show_progress=show)
     assert len(computed) == 1, "what is stored is not computed again"
-    run(tmp_path, fresh=True, tell=told)
+    run(tmp_path, fresh=True, show_progress=show)
     assert len(computed) > 1
 
 

@@ -16,9 +16,9 @@ def test_bounds_are_beside_the_exact_error():
 
 def test_the_observed_batch_is_where_runs_begin_to_settle():
     place = {"n": 200, "kappa": 30.0, "design": "heavy"}
-    seen = thresholds.observed_batch(**place, T=400, seed=0).numbers["observed"][0]
+    observed = thresholds.observed_batch(**place, T=400, seed=0).numbers["observed"][0]
     exact = thresholds.critical_batches(**place).numbers["exact"][0]
-    assert 0.3 * exact < seen <= 1.3 * exact
+    assert 0.3 * exact < observed <= 1.3 * exact
 
 
 def test_printed_bounds_notice_their_units():

@@ -97,10 +97,10 @@ def test_below_the_critical_batch_the_runs_decide():
     """The exact root mean square of SHB is 1e6 times its runs, and its batch is too small."""
     exact = made.quad()
     place = ("kappa=1000, r=1e-02", "SHB")
-    whole = ("shb_quad", "paper", *place)
+    entry = ("shb_quad", "paper", *place)
     right = FigureView(exact, "shb_quad").curve(*place)
-    wild = {(*whole, "exact"): made.outcome(1e6 * right.exact)}
-    sampled = {(*whole, "0"): made.outcome(right.exact)}
+    wild = {(*entry, "exact"): made.outcome(1e6 * right.exact)}
+    sampled = {(*entry, "0"): made.outcome(right.exact)}
     results = made.joined(exact, Results(wild), Results(sampled))
     assert FigureView(results, "shb_quad").curve(*place).last == 1e6 * right.last
     for critical, wanted in ((1.01, right.last), (0.99, 1e6 * right.last)):
@@ -147,10 +147,10 @@ def test_the_bottom_line_has_five_sentences_whatever_was_run():
 
 
 def test_missing_data_are_said_and_the_rest_is_judged():
-    kept = {k: v for k, v in made.real().outcomes.items() if not k[2].startswith("rcv1")}
+    present = {k: v for k, v in made.real().outcomes.items() if not k[2].startswith("rcv1")}
     for method in ("K-EXP", "SHB-EXP"):
-        kept["squared_loss", "paper", "rcv1", method, "0"] = Outcome({}, {"missing": "no file"})
-    verdict = judge_all(Results(kept), FULL)[0]
+        present["squared_loss", "paper", "rcv1", method, "0"] = Outcome({}, {"missing": "no file"})
+    verdict = judge_all(Results(present), FULL)[0]
     assert verdict.word == "holds"
     assert "rcv1 is not on this machine (BOCCE_DATA names a folder" in verdict.data
     assert len(verdict.findings["paper"].cases) == 1

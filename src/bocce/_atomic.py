@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are complete or do not exist."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> with atomic_write(folder / "a.txt") as stream:
-    ...     _ = stream.write(b"whole")
+    ...     _ = stream.write(b"complete")
     >>> (folder / "a.txt").read_bytes(), len(list(folder.iterdir()))
-    (b'whole', 1)
+    (b'complete', 1)
     """
     path = Path(path)
     _remove_left_behind(path)

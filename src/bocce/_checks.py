@@ -178,3 +178,17 @@ def choice(where: str, name: str, value: object, options: Iterable[str]) -> str:
     hint = f"did you mean {near[0]!r}?" if near else ""
     kind = ValueError if isinstance(value, str) else TypeError
     raise refused(kind, where, name, value, rule, hint)
+
+
+def start(where: str, w0: npt.ArrayLike | None, width: int) -> npt.NDArray[np.float64]:
+    """w0 as an array, 0 unless given."""
+    if w0 is None:
+        point = np.zeros(width)
+    else:
+        point = floats(where, "w0", w0, "leave it out for 0")
+    if point.shape != (width,) or not np.isfinite(point).all():
+        raise ValueError(
+            f"{where}: w0 of shape {point.shape} must be {width} finite numbers, one a variable; "
+            "leave it out for 0."
+        )
+    return point

@@ -8,19 +8,45 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 LOG = logging.getLogger("bocce")
-TELLING = "bocce: compiling once for this kind of data (some seconds); the result is kept on disk"
-QUIET_SECONDS = 60.0  # kernels that are compiled so soon after another are not told again
+NOTICE = "bocce: compiling once for this kind of data (some seconds); the result is kept on disk"
+QUIET_SECONDS = 60.0  # A kernel that is compiled so soon after another one brings no second notice.
 _warned: list[str] = []  # a process warns once
+_parts: list[tuple[Callable[..., Any], dict[str, Any]]] = []  # not yet known to Numba
+
+Part = TypeVar("Part", bound=Callable[..., Any])
+
+
+def part(**options: Any) -> Callable[[Part], Part]:
+    """A function that kernels call: plain Python, and compiled with the kernel that calls it.
+
+    Numba hears of the function when the first kernel is compiled, because Numba is slow to import.
+    It keeps a compiled kernel until the kernel's file changes, so parts stand in that file, too.
+    """
+
+    def listed(body: Part) -> Part:
+        _parts.append((body, options))
+        return body
+
+    return listed
+
+
+def _register_parts() -> None:
+    from numba.extending import register_jitable
+
+    while _parts:
+        body, options = _parts.pop()
+        register_jitable(**options)(body)
 
 
 def on_disk(body: Callable[..., Any], **options: Any) -> Any:
-    """``body`` compiled by Numba; without a folder for its cache each process compiles it anew."""
+    """``body`` compiled by Numba; without a folder for its cache each process compiles it again."""
     from numba import njit
 
-    tell_when_compiling()
+    _register_parts()
+    announce_compiling()
     try:
         return njit(cache=True, **options)(body)
     except RuntimeError as error:  # no folder: a package that is read-only, a user without a home
@@ -28,7 +54,7 @@ def on_disk(body: Callable[..., Any], **options: Any) -> Any:
             _warned.append(str(error))
             warnings.warn(
                 "bocce: compiled kernels cannot be kept on disk here, so each process compiles "
-                "them anew; set NUMBA_CACHE_DIR to a folder that can be written.",
+                "them again; set NUMBA_CACHE_DIR to a folder that can be written.",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -36,11 +62,11 @@ def on_disk(body: Callable[..., Any], **options: Any) -> Any:
 
 
 @functools.cache
-def tell_when_compiling() -> None:
+def announce_compiling() -> None:
     """Have Numba say, from now on, when it compiles a kernel of the package.
 
     The line is a warning of the logger "bocce" where somebody looks at stderr (a terminal or a
-    notebook), so it is shown unless logging is told otherwise. Elsewhere its level is INFO.
+    notebook), so it is shown unless logging is set otherwise. Elsewhere its level is INFO.
     """
     from numba.core import event
 
@@ -50,7 +76,7 @@ def tell_when_compiling() -> None:
         def on_start(self, event: Any) -> None:
             ours = event.data["dispatcher"].py_func.__module__.startswith("bocce.")
             if ours and time.monotonic() - self.last >= QUIET_SECONDS:
-                LOG.log(logging.WARNING if _somebody_looks() else logging.INFO, TELLING)
+                LOG.log(logging.WARNING if _is_watched() else logging.INFO, NOTICE)
             self.last = time.monotonic() if ours else self.last
 
         def on_end(self, event: Any) -> None:
@@ -60,5 +86,5 @@ def tell_when_compiling() -> None:
     register("numba:compile", Listener())
 
 
-def _somebody_looks() -> bool:
+def _is_watched() -> bool:
     return sys.stderr.isatty() or "ipykernel" in sys.modules

@@ -328,8 +328,8 @@ class _Fit:
         q = self.outputs
         blocks = K.reshape(m, q, m, q)
         roots = [_root(blocks[:, k, :, k]) for k in range(q)]
-        asked = (self.inside, self.u, self.escape, roots, delta)
-        reach, kinks = map(float, over(self.rows, np.maximum, _reaches, *asked))
+        known = (self.inside, self.u, self.escape, roots, delta)
+        reach, kinks = map(float, over(self.rows, np.maximum, _reaches, *known))
         s = self.p.loss.self_concordance
         if s is None:  # Newton's step is exact where no row can reach a kink
             if regular and not kinks:

@@ -143,6 +143,35 @@ RETREATS: list[Row] = [
     ),
 ]
 
+# ---------------------------------------------------------------- plan: how far the run leads
+
+PROSPECTS: list[Row] = [
+    (
+        lambda f: f.tol > 0,
+        "It stops when the gradient's norm is {f.tol:g} times the first: {f.spent}.",
+    ),
+    (lambda f: f.tol == 0, "In all {f.spent}."),
+    (
+        lambda f: f.certified,
+        "Certified: after {f.T:,} steps at b = {f.batch_size:,} the error is at most "
+        "{f.error:.2g} in root mean square.",
+    ),
+]
+
+# ---------------------------------------------------------------- plan: what batch sizes cost
+
+COSTS = (
+    "Cost of a fixed batch size with auto: steps and passes to relative error {f.accuracy:g} "
+    "(recommended: few passes, and then few steps; full speed: larger batches save few steps):"
+)
+NO_BATCH = (
+    "No batch size is recommended: with T or a batch size given, steps are taken in the columns as "
+    "they are, and even the cheapest batch ({f.cheapest:,} rows) would need {f.cheapest_passes} "
+    "passes to relative error {f.accuracy:g}. Columns of very different size, or columns that "
+    "nearly depend on one another, are the cause: standardise the columns first, or leave T and "
+    "the batch size out."
+)
+
 # ---------------------------------------------------------------- plan: what a table is made of
 
 COURSE: list[Row] = [

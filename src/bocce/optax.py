@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -84,26 +84,12 @@ def heavy_ball(
     >>> bool(jnp.abs(w).max() < 1e-8)
     True
     """
-    where = "heavy_ball"
-    if not isinstance(schedule, Schedule):
-        remedy = "make one with bocce.schedules"
-        raise _checks.refused(TypeError, where, "schedule", schedule, "a bocce Schedule", remedy)
-    if isinstance(lr, numbers.Number):  # inject_hyperparams gives a traced array
-        _checks.real(where, "lr", lr, least=0.0, remedy="it multiplies the schedule's alpha")
-    _checks.choice(where, "after", after, AFTER)
-    rows, period = _unrolled(schedule, after)
-    table = jnp.asarray(rows)
-    looks_ahead = bool(schedule.theta.any())
-
-    def row_at(k: jax.Array) -> jax.Array:
-        start = len(rows) - period
-        if period == 1:
-            return table[jnp.minimum(k, start)]
-        return table[jnp.where(k < start, k, start + (k - start) % period)]
+    _check(schedule, lr, after)
+    steps = _Steps(schedule, after)
 
     def init(params: optax.Params) -> HeavyBallState:
         velocity = jax.tree.map(jnp.zeros_like, params)
-        return HeavyBallState(jnp.zeros([], jnp.int32), velocity, table[0, 2])
+        return HeavyBallState(jnp.zeros([], jnp.int32), velocity, steps.table[0, 2])
 
     def update(
         updates: optax.Updates,
@@ -112,23 +98,42 @@ def heavy_ball(
         **extra_args: Any,
     ) -> tuple[optax.Updates, HeavyBallState]:
         del params, extra_args
-        _tell_the_end(schedule, after, state.count)
-        alpha, beta, _ = row_at(state.count)
+        _warn_at_the_end(schedule, after, state.count)
+        alpha, beta, _ = steps.row(state.count)
         count = state.count + (state.count < np.iinfo(np.int32).max).astype(jnp.int32)
-        ahead = row_at(count)[2] if looks_ahead else state.theta
-        velocity = jax.tree.map(
-            lambda v, g: _combine(beta, v, -lr * alpha, g), state.velocity, updates
-        )
-        moves = velocity
-        if looks_ahead:
-            moves = jax.tree.map(
-                lambda new, old: _combine(1.0 + ahead, new, -state.theta, old),
-                velocity,
-                state.velocity,
-            )
+        velocity = _sum(beta, state.velocity, -lr * alpha, updates)
+        if not schedule.theta.any():
+            return velocity, HeavyBallState(count, velocity, state.theta)
+        ahead = steps.row(count)[2]
+        moves = _sum(1.0 + ahead, velocity, -state.theta, state.velocity)
         return moves, HeavyBallState(count, velocity, ahead)
 
     return optax.GradientTransformationExtraArgs(init, update)
+
+
+def _check(schedule: Schedule, lr: float, after: str) -> None:
+    where = "heavy_ball"
+    if not isinstance(schedule, Schedule):
+        remedy = "make one with bocce.schedules"
+        raise _checks.refused(TypeError, where, "schedule", schedule, "a bocce Schedule", remedy)
+    if isinstance(lr, numbers.Number):  # inject_hyperparams gives a traced array
+        _checks.real(where, "lr", lr, least=0.0, remedy="it multiplies the schedule's alpha")
+    _checks.choice(where, "after", after, AFTER)
+
+
+class _Steps:
+    """The rows of a schedule and what follows after them; ``row(k)`` takes a traced k, too."""
+
+    def __init__(self, schedule: Schedule, after: str) -> None:
+        rows, self.period = _unrolled(schedule, after)
+        self.table = jnp.asarray(rows)
+        self.start = len(rows) - self.period  # from here on rows repeat
+
+    def row(self, k: jax.Array) -> jax.Array:
+        if self.period == 1:
+            return self.table[jnp.minimum(k, self.start)]
+        repeated = self.start + (k - self.start) % self.period
+        return self.table[jnp.where(k < self.start, k, repeated)]
 
 
 def from_lr(
@@ -210,9 +215,7 @@ def eval_params(state: Any, params: optax.Params) -> optax.Params:
     Array([1., 1.], dtype=float32)
     """
     found = [
-        leaf
-        for leaf in jax.tree.leaves(state, is_leaf=lambda x: isinstance(x, HeavyBallState))
-        if isinstance(leaf, HeavyBallState)
+        leaf for leaf in jax.tree.leaves(state, is_leaf=_is_heavy_ball) if _is_heavy_ball(leaf)
     ]
     if not found:
         raise ValueError(
@@ -231,6 +234,15 @@ def eval_params(state: Any, params: optax.Params) -> optax.Params:
     return params
 
 
+def _is_heavy_ball(x: Any) -> TypeGuard[HeavyBallState]:
+    return isinstance(x, HeavyBallState)
+
+
+def _sum(a: Any, x: Any, b: Any, y: Any) -> Any:
+    """a x + b y, for trees of arrays."""
+    return jax.tree.map(lambda one, other: _combine(a, one, b, other), x, y)
+
+
 def _combine(a: Any, x: jax.Array, b: Any, y: jax.Array) -> jax.Array:
     """a x + b y in the dtype of x, with coefficients of at least float32."""
     wide = jnp.promote_types(jnp.float32, jnp.finfo(x.dtype).dtype)  # type: ignore[no-untyped-call]
@@ -245,7 +257,7 @@ def _unrolled(schedule: Schedule, after: str) -> tuple[np.ndarray[Any, Any], int
     return np.vstack([table, row(schedule, schedule.T, after), rest]), period
 
 
-def _tell_the_end(schedule: Schedule, after: str, k: jax.Array) -> None:
+def _warn_at_the_end(schedule: Schedule, after: str, k: jax.Array) -> None:
     """Warn or raise at a step beyond T, as far as a traced step can."""
 
     def refuse(k: Any) -> None:

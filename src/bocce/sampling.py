@@ -2,7 +2,7 @@
 
 A stream of 64-bit words is a counter put through splitmix64, keyed by (seed, purpose, step). Each
 word gives two candidate rows by multiplication and shift, with the rejection that makes every row
-exactly equally likely; a row seen before is passed over. For b > n/2 the rows *left out* are
+exactly equally likely; a row drawn before is passed over. For b > n/2 the rows *left out* are
 drawn. The compiled twin of this file is ``engines/stream.py``; tests compare them.
 """
 

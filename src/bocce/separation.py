@@ -53,8 +53,8 @@ def after_run(p: Problem, frame: Frame, inner: Problem, w: Array, passes: float)
         return None
     outputs = math.prod(p.shape[1:])
     run = 4.0 * p.rows.cost * outputs * passes
-    dear = 2.0 * inner.rows.gram_cost * outputs**2 > max(run, CHEAP_LOOK)
-    if dear or math.prod(p.shape) > MOST_VARIABLES:
+    expensive = 2.0 * inner.rows.gram_cost * outputs**2 > max(run, CHEAP_LOOK)
+    if expensive or math.prod(p.shape) > MOST_VARIABLES:
         return None
     with np.errstate(all="ignore"):
         found = escape(inner, None, frame.into(w), QUICK_ENTRIES)

@@ -21,6 +21,7 @@ from bocce.problems import Frame, Problem
 from bocce.schedules import REGISTRY as SCHEDULES
 from bocce.schedules import Schedule
 from helpers import accepted, constants, design, limited, schedule
+from pairwise import pairwise
 from tables_on_disk import parts_on_disk
 
 N, SEED = 30, 5
@@ -110,9 +111,9 @@ def close(found, wanted, where=""):
 
 
 @each
-@pytest.mark.parametrize("mode", sampling.MODES)
-@pytest.mark.parametrize("b", BATCHES)
-def test_steps_are_the_one_update(name, p, b, mode):
+@pairwise(case=CASES, b=BATCHES, mode=sampling.MODES)
+def test_steps_are_the_one_update(name, case, b, mode, tmp_path):
+    p = CASES[case](tmp_path)
     b = p.whole_batch(b)
     table = table_for(p, 8, b)
     engine, state = engine_of(name, p, b, mode), at_rest(p)

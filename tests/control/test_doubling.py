@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import bocce
-from bocce.control import Doubling, Limits, PlaneSteps, Recipe
-from bocce.control.base import RunVerdict, StageReport
+from bocce.control import Doubling, Limits, PlaneSteps, Recipe, RunVerdict, StageReport
 from bocce.engines import State
 from bocce.engines.numba import CompiledEngine
 from bocce.engines.reference import ReferenceEngine

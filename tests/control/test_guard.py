@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bocce
-from bocce.control.base import Best, Stage, StageReport
-from bocce.control.guard import GuardedRun, Levels, shorter
+from bocce.control import GuardedRun, Levels, Stage, StageReport
+from bocce.control.base import Best
+from bocce.control.guard import shorter
 from bocce.policies import guard
 from bocce.problems import Look
 from helpers import constants, design, misjudged, problem, schedule

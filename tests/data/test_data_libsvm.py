@@ -6,7 +6,10 @@ import http.server
 import os
 import sys
 import threading
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -15,13 +18,23 @@ from bocce.data import libsvm, load
 
 TEXT = b"-1 1:0.5 3:2\n+1 2:1\n-1 3:0.25\n"
 SHA = hashlib.sha256(TEXT).hexdigest()
+TINY = libsvm.Known(3, 3, (-1, 1), "binary/tiny.bz2", SHA)
+# A small data set, whose site does not answer, and a data set that is on no site.
+SETS = libsvm.Collection(
+    "http://127.0.0.1:9/", {"tiny": TINY, "here": libsvm.Known(1, 1, (1,), None)}
+)
+
+
+class Site(NamedTuple):
+    """A folder that a web server shows, and the data sets whose site it is."""
+
+    folder: Path
+    sets: libsvm.Collection
 
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A table with one small data set, and empty folders for data and cache."""
-    known = libsvm.Known(3, 3, (-1, 1), "binary/tiny.bz2", SHA)
-    monkeypatch.setattr(libsvm, "KNOWN", {"tiny": known, "here": libsvm.Known(1, 1, (1,), None)})
+    """Empty folders for data and cache."""
     (tmp_path / "data").mkdir()
     monkeypatch.setenv("BOCCE_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("BOCCE_CACHE", str(tmp_path / "cache"))
@@ -30,7 +43,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture
 def site(home, monkeypatch):
-    """A web server in place of the LIBSVM site, with the folder that it shows."""
+    """A web server in place of the LIBSVM site."""
     folder = home / "site"
     (folder / "binary").mkdir(parents=True)
 
@@ -43,9 +56,8 @@ def site(home, monkeypatch):
     )
     thread = threading.Thread(target=partial(server.serve_forever, poll_interval=0.01))
     thread.start()
-    monkeypatch.setattr(libsvm, "SITE", f"http://127.0.0.1:{server.server_port}/")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    yield folder
+    yield Site(folder, replace(SETS, site=f"http://127.0.0.1:{server.server_port}/"))
     server.shutdown()
     thread.join()
     server.server_close()
@@ -65,7 +77,7 @@ def is_tiny(table):
 def test_found_in_either_folder(home, folder, end, pack):
     (home / folder).mkdir(exist_ok=True)
     (home / folder / f"tiny{end}").write_bytes(pack(TEXT))
-    assert is_tiny(load("tiny"))
+    assert is_tiny(SETS.load("tiny"))
 
 
 def test_the_data_folder_comes_first(home):
@@ -73,33 +85,33 @@ def test_the_data_folder_comes_first(home):
     (home / "cache" / "tiny").write_bytes(TEXT)
     (home / "data" / "tiny").write_bytes(b"altered")
     with pytest.raises(ValueError, match="'altered'"):
-        load("tiny")
+        SETS.load("tiny")
 
 
 def test_parsed_once_then_read_from_the_cache(home, monkeypatch):
     (home / "data" / "tiny").write_bytes(TEXT)
-    load("tiny")
+    SETS.load("tiny")
     assert [path.suffix for path in (home / "cache").iterdir()] == [".npz"]
     monkeypatch.setattr(libsvm, "gather", None)
-    assert is_tiny(load("tiny"))
+    assert is_tiny(SETS.load("tiny"))
 
 
 def test_another_file_is_not_answered_from_the_cache(home):
     (home / "data" / "tiny").write_bytes(TEXT)
-    load("tiny")
+    SETS.load("tiny")
     (home / "data" / "tiny").write_bytes(TEXT.replace(b"0.25", b"0.26"))
     with pytest.raises(ValueError, match="SHA-256"):
-        load("tiny")
+        SETS.load("tiny")
 
 
 @pytest.mark.parametrize("harm", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b"x" + b])
 def test_a_damaged_cache_is_made_again(home, harm):
     (home / "data" / "tiny").write_bytes(TEXT)
-    load("tiny")
+    SETS.load("tiny")
     (kept,) = (home / "cache").iterdir()
     whole = kept.read_bytes()
     kept.write_bytes(harm(whole))
-    assert is_tiny(load("tiny"))
+    assert is_tiny(SETS.load("tiny"))
     with np.load(kept, allow_pickle=False) as archive:
         assert archive["y"].tolist() == [-1.0, 1.0, -1.0]
 
@@ -108,7 +120,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(home, monkeypatch):
     (home / "data" / "tiny").write_bytes(TEXT)
     (home / "file").write_text("in the way")
     monkeypatch.setenv("BOCCE_CACHE", str(home / "file"))
-    assert is_tiny(load("tiny"))
+    assert is_tiny(SETS.load("tiny"))
 
 
 ALTERED = [
@@ -124,7 +136,7 @@ def test_an_altered_file_is_refused_with_what_differs(home, text, first, second)
     path = home / "data" / "tiny"
     path.write_bytes(text)
     with pytest.raises(ValueError, match="is not tiny, or was truncated or altered") as caught:
-        load("tiny")
+        SETS.load("tiny")
     for part in (str(path), first, second):
         assert part in str(caught.value)
     assert not (home / "cache").exists()
@@ -133,29 +145,28 @@ def test_an_altered_file_is_refused_with_what_differs(home, text, first, second)
 def test_a_truncated_archive_is_refused(home):
     (home / "data" / "tiny.bz2").write_bytes(bz2.compress(TEXT)[:-8])
     with pytest.raises(ValueError, match=r"tiny\.bz2: the compressed file is truncated"):
-        load("tiny")
+        SETS.load("tiny")
 
 
 def test_fetched_from_the_site_once(site, home):
     pytest.importorskip("pooch", reason="the extra `data` is not installed")
-    (site / "binary" / "tiny.bz2").write_bytes(bz2.compress(TEXT))
-    assert is_tiny(load("tiny"))
-    (site / "binary" / "tiny.bz2").unlink()
-    assert is_tiny(load("tiny"))
+    (site.folder / "binary" / "tiny.bz2").write_bytes(bz2.compress(TEXT))
+    assert is_tiny(site.sets.load("tiny"))
+    (site.folder / "binary" / "tiny.bz2").unlink()
+    assert is_tiny(site.sets.load("tiny"))
     assert (home / "cache" / "tiny.bz2").is_file()
 
 
-def test_pooch_compares_the_hash_of_plain_text(site, home, monkeypatch):
+def test_pooch_compares_the_hash_of_plain_text(site):
     """The hash of packed text is not known: there the text is hashed when it is parsed."""
     pytest.importorskip("pooch", reason="the extra `data` is not installed")
-    known = libsvm.Known(3, 3, (-1, 1), "binary/tiny", SHA)
-    monkeypatch.setattr(libsvm, "KNOWN", {"tiny": known})
-    (site / "binary" / "tiny").write_bytes(TEXT.replace(b"0.25", b"0.26"))
+    sets = replace(site.sets, known={"tiny": TINY._replace(page="binary/tiny")})
+    (site.folder / "binary" / "tiny").write_bytes(TEXT.replace(b"0.25", b"0.26"))
     with pytest.raises(ValueError, match=r"hash of downloaded file \(tiny\) does not match"):
-        load("tiny")
+        sets.load("tiny")
     assert libsvm.find("tiny") is None
-    (site / "binary" / "tiny").write_bytes(TEXT)
-    assert is_tiny(load("tiny"))
+    (site.folder / "binary" / "tiny").write_bytes(TEXT)
+    assert is_tiny(sets.load("tiny"))
 
 
 BODIES = {"cut": bz2.compress(TEXT)[:-8], "short": bz2.compress(TEXT[:13]), "page": b"<html>"}
@@ -164,23 +175,23 @@ BODIES = {"cut": bz2.compress(TEXT)[:-8], "short": bz2.compress(TEXT[:13]), "pag
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_a_wrong_download_is_refused_and_removed(site, home, body):
     pytest.importorskip("pooch", reason="the extra `data` is not installed")
-    (site / "binary" / "tiny.bz2").write_bytes(body)
+    (site.folder / "binary" / "tiny.bz2").write_bytes(body)
     with pytest.raises(ValueError, match="tiny"):
-        load("tiny")
+        site.sets.load("tiny")
     assert list((home / "cache").iterdir()) == []
-    (site / "binary" / "tiny.bz2").write_bytes(bz2.compress(TEXT))
-    assert is_tiny(load("tiny"))
+    (site.folder / "binary" / "tiny.bz2").write_bytes(bz2.compress(TEXT))
+    assert is_tiny(site.sets.load("tiny"))
 
 
 def test_what_cannot_be_had_says_where_it_was_sought(site, home, monkeypatch):
     pytest.importorskip("pooch", reason="the extra `data` is not installed")
     with pytest.raises(FileNotFoundError, match=r"cannot be fetched \(404.*set BOCCE_DATA to it"):
-        load("tiny")
+        site.sets.load("tiny")
     with pytest.raises(FileNotFoundError, match="no site has it; set BOCCE_DATA"):
-        load("here")
+        site.sets.load("here")
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(FileNotFoundError, match=r'pip install "\.\[data\]"'):
-        load("tiny")
+        site.sets.load("tiny")
 
 
 def test_an_unknown_name_is_refused_with_the_nearest():

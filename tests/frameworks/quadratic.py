@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bocce import sampling, schedules
+from bocce import engines, sampling, schedules
 from bocce.engines import Recorder, State
-from bocce.engines.reference import ReferenceEngine
 from bocce.problems import LeastSquares, Problem
 
 N, D, B, SEED, T = 60, 5, 48, 3, 80
@@ -54,7 +53,7 @@ def all_schedules() -> dict[str, schedules.Schedule]:
 
 def reference(method: Any, b: int = B) -> np.ndarray:
     """w_0 .. w_T of the reference engine for a schedule or policy, one row an iterate."""
-    engine = ReferenceEngine(problem(), b, SEED, "independent")
+    engine = engines.REGISTRY["reference"](problem(), b, SEED, "independent")
     nothing = Recorder(np.empty(0, dtype=np.int64))
     state = State(start(), np.zeros(D))
     path = [start()]

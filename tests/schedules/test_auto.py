@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import bocce
 from bocce import exact, schedules, theory
-from bocce.schedules.moments import at_rest, compiled, moments, pulled_back, with_batches
+from bocce.schedules.moments import at_rest, compiled, moments, moments_backward, with_batches
 from bocce.schedules.search import SamplingNoise, Search, Twin, between, longest_steps
 from bocce.schedules.twin import assumed, possible_starts, reduced, to_digits
 
@@ -137,7 +137,7 @@ def test_the_adjoint_gives_the_gap_of_every_start_and_noise():
     known = (with_batches(table, data.zeta2), data.nodes, data.times)
     first = at_rest(0.5 * data.nodes)
     nothing = np.empty((0, 3, 0))
-    _, by_noise = compiled(pulled_back)(*known, 0.0, nothing, first)
+    _, by_noise = compiled(moments_backward)(*known, 0.0, nothing, first)
     for start, level in itertools.product(data.starts, (0.0, 0.7)):
         gap = compiled(moments)(*known, level, at_rest(start), nothing)[-1, 2]
         assert first[0] @ start + level * by_noise == pytest.approx(gap, rel=1e-12)

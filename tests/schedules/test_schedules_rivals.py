@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import bocce
 from bocce import sampling, schedules
-from bocce.control.sps import momsps, ngn_m
+from bocce.policies import momsps, ngn_m
 from bocce.problems import Line
 from helpers import design, problem
 from refusal import refused

@@ -14,7 +14,7 @@ from bocce import data as sources
 from bocce.cli.commands import Reading, read
 from bocce.schedules import Schedule
 
-from .methods import Told, build
+from .methods import KnownNumbers, build
 from .specs import EXACT, Cell, Data, NamedTable, Outcome, Run
 
 STAND_INS = {"rcv1": ("rcv1_train.binary", "sector.scale")}  # the first that can be had
@@ -51,8 +51,8 @@ def problem(data: Data) -> Problem:
         X, y, _ = sources.regression(
             data.n, data.d, data.kappa, data.noise_var, data.design, data.mu, "sqrt"
         )
-        kept = round(data.keep * data.n)
-        return LeastSquares(X[:kept], y[:kept], l2=data.l2)
+        used = round(data.keep * data.n)
+        return LeastSquares(X[:used], y[:used], l2=data.l2)
     if data.source == "file":
         return _own_rows(data.name)
     X, y, _ = real_data(data.name)
@@ -84,7 +84,7 @@ def _own_rows(file: str) -> Problem:
 
 @lru_cache(maxsize=4)
 def _loaded(name: str) -> Any:
-    """The data, or the error: a site that did not answer is not asked again for every cell."""
+    """The data, or the error: a site that did not answer is not called again for every cell."""
     try:
         return sources.load(name)
     except FileNotFoundError as error:
@@ -111,7 +111,7 @@ def _signs(name: str, y: np.ndarray) -> np.ndarray:
     return np.asarray(y, dtype=np.float64)
 
 
-def told(run: Run, p: Problem, b: int, T: int) -> Told:
+def known_by(run: Run, p: Problem, b: int, T: int) -> KnownNumbers:
     """The constants as the method is given them."""
     c = p.constants()
     L = c.L
@@ -121,7 +121,7 @@ def told(run: Run, p: Problem, b: int, T: int) -> Told:
         mu = run.data.mu
     L = L * run.wrong_L
     mu = mu * run.wrong_mu
-    return Told(T, p.n, b, L, mu, max(c.L_max, L), c.kappa_tilde)
+    return KnownNumbers(T, p.n, b, L, mu, max(c.L_max, L), c.kappa_tilde)
 
 
 def prepared(run: Run) -> tuple[Problem, Any, int, np.ndarray]:
@@ -135,7 +135,7 @@ def prepared(run: Run) -> tuple[Problem, Any, int, np.ndarray]:
         T = math.ceil(run.passes * p.n / b)
     else:
         T = run.T
-    return p, build(run.setting, run.rule, told(run, p, b, T)), b, np.full(p.d, run.w0)
+    return p, build(run.setting, run.rule, known_by(run, p, b, T)), b, np.full(p.d, run.w0)
 
 
 def rate(run: Run) -> float:
@@ -171,11 +171,11 @@ class _Steps:
 def _curve(run: Run, seed: str) -> Outcome:
     _, method, b, _ = prepared(run)
     every = run.every if seed != EXACT else 0
-    kept = _computed(run.data, _Steps(method), b, run.w0, run.sampling, every, seed)
-    notes = kept.notes | {"schedule": method.name}
+    found = _computed(run.data, _Steps(method), b, run.w0, run.sampling, every, seed)
+    notes = found.notes | {"schedule": method.name}
     if run.data.source == "libsvm":
         notes["data"] = real_data(run.data.name)[2]
-    return Outcome(kept.numbers, notes)
+    return Outcome(found.numbers, notes)
 
 
 @lru_cache(maxsize=256)
@@ -199,8 +199,8 @@ def _computed(
     )
     names = ("k", "grad_norm", "gradient_evaluations")
     numbers = {name: result.history[name] for name in names}
-    whole = numbers["k"][-1] == method.T  # a run that was cut short has no last point to show
-    return Outcome(numbers, {"status": "finished" if whole else result.status})
+    finished = numbers["k"][-1] == method.T  # a run that was cut short has no last point to show
+    return Outcome(numbers, {"status": "finished" if finished else result.status})
 
 
 def expected(p: Problem, method: Any, b: int, start: np.ndarray) -> Outcome:

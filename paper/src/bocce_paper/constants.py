@@ -10,7 +10,7 @@ from bocce import theory
 
 from .thresholds import Setting
 
-NU_MU = 0.5  # mu is told half of its value, as in the table of bounds
+NU_MU = 0.5  # methods take half of mu, as in the table of bounds
 
 
 @dataclass(frozen=True)

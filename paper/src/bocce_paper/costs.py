@@ -19,8 +19,8 @@ def cost(cell: Cell) -> float:
     if not isinstance(job, Run):
         return TABLES.get(job.name, 60.0)
     if job.data.source == "libsvm":
-        whole = REAL[job.data.name] * (SEARCH if "SLS" in job.rule else 1.0)
-        return 5.0 + whole * job.passes / 100.0
+        run = REAL[job.data.name] * (SEARCH if "SLS" in job.rule else 1.0)
+        return 5.0 + run * job.passes / 100.0
     if cell.seed == EXACT:
         return 10.0 + 0.006 * job.T
     if isinstance(job.batch, float):
@@ -32,7 +32,7 @@ def cost(cell: Cell) -> float:
 
 
 def shares(waiting: list[Cell], jobs: int) -> list[list[Cell]]:
-    """Cells that are computed one after the other, dear ones first.
+    """Cells that are computed one after the other, expensive ones first.
 
     Those of one problem stay together, for then its data and tables are made once. A share is no
     longer than `SHARE`, nor than what keeps all processes at work.

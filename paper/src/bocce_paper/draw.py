@@ -27,7 +27,7 @@ MARKS = 7  # A line has about this many markers.
 
 
 def save(picture: Picture, folder: Path) -> list[Path]:
-    """NAME.png and NAME.pdf in ``folder``, whole or not at all."""
+    """NAME.png and NAME.pdf in ``folder``, complete or not at all."""
     figure = render(picture)
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -77,7 +77,7 @@ def render(picture: Picture) -> Figure:
             handles |= _panel(ax, panel, part, len(picture.names))
             if picture.own_legends:
                 ax.legend(fontsize="x-small", frameon=False)
-        # With a given y, matplotlib does not search for a place, a fifth of the whole time.
+        # With a given y, matplotlib does not search for a place, a fifth of all time.
         ax.set_title(panel.title, fontsize="medium", y=1.0, pad=5.0)
         ax.set_xlabel(panel.xlabel, fontsize="small")
         ax.set_ylabel(panel.ylabel, fontsize="small")

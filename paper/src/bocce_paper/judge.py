@@ -34,7 +34,7 @@ def _data(exhibit: Exhibit, results: Results, profile: Profile) -> str:
 
 
 def bottom_line(verdicts: list[Verdict]) -> list[str]:
-    """Five sentences about the whole paper, from the verdicts alone."""
+    """Five sentences about the paper, from the verdicts alone."""
     by_id = {verdict.claim.id: verdict for verdict in verdicts}
 
     def said(claim: str) -> str:

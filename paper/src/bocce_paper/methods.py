@@ -16,8 +16,8 @@ from . import authors
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a method is told: horizon, rows, batch and constants, true or not."""
+class KnownNumbers:
+    """What a method knows: horizon, rows, batch and constants, true or not."""
 
     T: int
     n: int
@@ -34,7 +34,7 @@ COSINE = "cosine, 0.9"
 def cosine(T: int, L: float) -> schedules.Schedule:
     """Heavy ball with momentum 0.9 and steps that fall from 1/L to 0 along half a cosine.
 
-    What many people would try first, told L alone.
+    What many people would try first, from L alone.
 
     >>> s = cosine(4, L=2.0)
     >>> s.alpha.round(3).tolist(), float(s.beta[1])
@@ -44,7 +44,7 @@ def cosine(T: int, L: float) -> schedules.Schedule:
     return schedules.Schedule(alpha, np.full(T, 0.9), name=COSINE)
 
 
-# Functions of T that take what they need of `Told` by its name.
+# Functions of T that take what they need of `KnownNumbers` by its name.
 Factories = dict[str, Callable[..., Any]]
 
 PAPER: Factories = {
@@ -93,18 +93,18 @@ PUBLISHED: Factories = {
 BY_SETTING = {"authors": PAPER | AUTHORS, "published": PAPER | PUBLISHED}
 
 
-def build(setting: str, rule: str, told: Told) -> Any:
+def build(setting: str, rule: str, known: KnownNumbers) -> Any:
     """The schedule or policy of a rule: a name of the paper's legends, or a registry name.
 
-    >>> told = Told(T=4, n=10, b=9, L=4.0, mu=1.0, L_max=8.0, kappa_tilde=None)
-    >>> build("paper", "SGD", told).alpha.tolist(), build("paper", "auto", told).name
+    >>> known = KnownNumbers(T=4, n=10, b=9, L=4.0, mu=1.0, L_max=8.0, kappa_tilde=None)
+    >>> build("paper", "SGD", known).alpha.tolist(), build("paper", "auto", known).name
     ([0.25, 0.25, 0.25, 0.25], 'auto')
     """
     factories = BY_SETTING.get(setting, PAPER)
-    given = asdict(told)
-    known = methods()
-    if rule in known:
-        method = known[rule]
+    values = asdict(known)
+    registry = methods()
+    if rule in registry:
+        method = registry[rule]
     else:
         method = schedules.Method(rule, factories[rule], "")
-    return method.build(given.pop("T"), given)
+    return method.build(values.pop("T"), values)

@@ -13,7 +13,7 @@ from bocce.cli.commands import refused
 from bocce.schedules import Method, Schedule
 
 from .canvas import Picture, curve_panels
-from .compute import compute, expected, prepared, problem, told
+from .compute import compute, expected, known_by, prepared, problem
 from .draw import save
 from .exhibit import Exhibit
 from .exhibits.fig03_quad import METHODS, PAPER_T
@@ -91,7 +91,7 @@ def _built(method: Method, cell: Cell) -> tuple[Run, Schedule]:
     """The cell's run, and the schedule of the method with all that a method of the cell gets."""
     assert isinstance(cell.job, Run)
     p, other, b, _ = prepared(cell.job)
-    given = asdict(told(cell.job, p, b, other.T))
+    given = asdict(known_by(cell.job, p, b, other.T))
     schedule = method.build(given.pop("T"), given)
     if not isinstance(schedule, Schedule):
         raise refused(TypeError, WHERE, "method", method.name, "a function of a Schedule")

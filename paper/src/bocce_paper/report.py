@@ -53,12 +53,12 @@ class Page:
     def __init__(self, folder: Path, results: Results) -> None:
         self.folder = folder
         self.results = results
-        self.noted = runner.noted(folder)
+        self.notes = runner.notes_of(folder)
         self.profile = runner.profile_of(folder)
         self.verdicts, self.claims = judged(folder, results)
         self.pictures = {  # One picture for each setting of an exhibit that was run.
             label: [EXHIBITS[label].drawn(results, s) for s in results.settings(label)]
-            for label in self.noted["figures"]
+            for label in self.notes["figures"]
         }
         self.cards: list[Json] = []
         if self.profile.judges:
@@ -76,7 +76,7 @@ class Page:
 
     def publish(self) -> Path:
         """claims.json (if the profile judges) and report.html, which needs no network."""
-        self.noted = runner.noted(self.folder)  # the time may have been noted since
+        self.notes = runner.notes_of(self.folder)  # the time may be newer
         if self.profile.judges:
             with atomic_write(self.folder / "claims.json") as stream:
                 stream.write(self.claims.encode() + b"\n")
@@ -99,12 +99,12 @@ class Page:
         environment.filters["slug"] = lambda word: WORDS[word].style
         found = self.verdicts
         results = self.results
-        sections = [self._section(EXHIBITS[label]) for label in self.noted["figures"]]
+        sections = [self._section(EXHIBITS[label]) for label in self.notes["figures"]]
         shown = [card["picture"] for card in self.cards if card["picture"]]
         shown += [p for drawn in self.pictures.values() for p in drawn if p.panels]
         charts = json.dumps({p.name: chart(p) for p in shown}, separators=(",", ":"))
         curves = _curves(results, self.profile.name)
-        last = self.noted.get("last", {})
+        last = self.notes.get("last", {})
         return environment.get_template("report.html").render(
             version=__version__,
             profile=self.profile,
@@ -134,7 +134,7 @@ class Page:
         )
 
     def _proofs(self) -> dict[str, str]:
-        """Where the pages with proofs are, seen from the report, if it lies in a clone."""
+        """Where the pages with proofs are, relative to the report, if it lies in a clone."""
         pages = {v.claim.proof for v in self.verdicts}
         pages |= {change.proof for v in self.verdicts for change in v.claim.changes}
         clone = self.folder.resolve().parent

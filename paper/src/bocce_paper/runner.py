@@ -1,4 +1,4 @@
-"""Cells in parallel: what is stored is kept, what is missing or damaged is computed."""
+"""Cells in parallel: what is stored stays, what is missing or damaged is computed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .stopwatch import in_words, minutes
 from .store import read, write
 
 # What was done, how much of the work is done (in per cent), and about how much time is left.
-Tell = Callable[[str, float, str], None]
+ShowProgress = Callable[[str, float, str], None]
 Done = list[tuple[Cell, Outcome]]
-Kept = dict[Key, Outcome]
+Stored = dict[Key, Outcome]
 
 
 @lru_cache(maxsize=1)
@@ -58,13 +58,13 @@ def run_cells(folder: Path, cells: list[Cell]) -> Done:
 
 @dataclass(frozen=True)
 class CellPlan:
-    """``cells`` were asked for; ``whole`` is what the folder holds when they are done, and
-    ``held`` the settings of each figure in it."""
+    """``cells`` are requested; ``all_cells`` are in the folder when they are done, and ``held``
+    has the settings of each figure in it."""
 
     folder: Path
     profile: Profile
     held: dict[str, list[str]]
-    whole: list[Cell]
+    all_cells: list[Cell]
     cells: list[Cell]
     only: str = ""
 
@@ -77,7 +77,7 @@ def plan(
     only: str = "",
 ) -> CellPlan:
     """The cells of these figures and settings, or ``only`` those whose path begins so."""
-    before = noted(folder)
+    before = notes_of(folder)
     if before.get("profile") == profile.name:
         held = before["figures"]
     else:
@@ -87,20 +87,20 @@ def plan(
         now = {*held.get(label, []), *settings}
         held[label] = [setting for setting in EXHIBITS[label].settings if setting in now]
     held = {label: held[label] for label in EXHIBITS if held.get(label)}
-    whole = _cells_of(held, profile)
+    all_cells = _cells_of(held, profile)
     cells = [
         cell
-        for cell in whole
+        for cell in all_cells
         if cell.figure in labels and cell.setting in settings and cell.path.startswith(only)
     ]
-    return CellPlan(folder, profile, held, cells if only else whole, cells, only)
+    return CellPlan(folder, profile, held, cells if only else all_cells, cells, only)
 
 
 def reproduce(
     plan: CellPlan,
     jobs: int = 1,
     fresh: bool = False,
-    tell: Tell = lambda what, share, left: None,
+    show_progress: ShowProgress = lambda what, share, left: None,
     backend: str = "local",
 ) -> Results:
     """Compute every cell that is not stored yet; returns all that the folder then holds.
@@ -109,27 +109,27 @@ def reproduce(
     killed and started again.
     """
     plan.folder.mkdir(parents=True, exist_ok=True)
-    asked = {cell.key for cell in plan.cells}
-    kept = _stored(plan.folder, [c for c in plan.whole if not (fresh and c.key in asked)])
+    requested = {cell.key for cell in plan.cells}
+    stored = _stored(plan.folder, [c for c in plan.all_cells if not (fresh and c.key in requested)])
     waiting = [
         cell
         for cell in plan.cells
         # of data that were missing, some may have come in the meantime
-        if cell.key not in kept or "missing" in kept[cell.key].notes
+        if cell.key not in stored or "missing" in stored[cell.key].notes
     ]
-    progress = _Progress(sum(map(cost, waiting)), jobs, tell)
+    progress = _Progress(sum(map(cost, waiting)), jobs, show_progress)
     for done in _each(plan.folder, shares(waiting, jobs), jobs, backend):
-        kept |= {cell.key: outcome for cell, outcome in done}
+        stored |= {cell.key: outcome for cell, outcome in done}
         progress.add(done)
     if not plan.only:
         last = {"cells": len(waiting), "of": len(plan.cells)}
         content = {"profile": plan.profile.name, "figures": plan.held, "last": last}
         _write(plan.folder, content)
-    return _results(plan.folder, kept, plan.whole)
+    return _results(plan.folder, stored, plan.all_cells)
 
 
 class _Progress:
-    """Tells how much is done and how long the rest takes, from estimates and the clock.
+    """Says how much is done and how long the rest takes, from estimates and the clock.
 
     The estimates are milliseconds of an idle core. How many times longer the work takes here is
     measured as it goes; before much is done, the estimate itself counts as that much experience.
@@ -137,13 +137,13 @@ class _Progress:
 
     TRUST = 10.0  # seconds: the weight of the estimate against what was measured
 
-    def __init__(self, total: float, jobs: int, tell: Tell) -> None:
+    def __init__(self, total: float, jobs: int, show_progress: ShowProgress) -> None:
         self.total = max(total, 1e-9)
         self.jobs = jobs
-        self.tell = tell
+        self.show_progress = show_progress
         self.done = 0.0
         self.started = time.perf_counter()
-        tell("starting", 0.0, minutes(self.left()))
+        show_progress("starting", 0.0, minutes(self.left()))
 
     def left(self) -> float:
         expected = self.done / (1000.0 * self.jobs)
@@ -153,7 +153,7 @@ class _Progress:
     def add(self, done: Done) -> None:
         self.done += sum(cost(cell) for cell, _ in done)
         cell = done[-1][0]
-        self.tell(
+        self.show_progress(
             f"{cell.figure}, {cell.setting}", 100.0 * self.done / self.total, minutes(self.left())
         )
 
@@ -214,15 +214,15 @@ def _cells_of(held: dict[str, list[str]], profile: Profile) -> list[Cell]:
     ]
 
 
-def _stored(folder: Path, cells: Iterable[Cell]) -> Kept:
+def _stored(folder: Path, cells: Iterable[Cell]) -> Stored:
     """What is stored of these cells; cells that are absent or damaged are left out."""
     found = ((cell.key, read(folder, cell)) for cell in cells)
-    return {key: kept for key, kept in found if kept is not None}
+    return {key: outcome for key, outcome in found if outcome is not None}
 
 
 def note_time(folder: Path, reading: dict[str, float]) -> str:
     """Add to run.json how long the last run took; returns it in words."""
-    content = noted(folder)
+    content = notes_of(folder)
     content["last"] |= reading
     _write(folder, content)
     return in_words(content["last"])
@@ -233,7 +233,7 @@ def _write(folder: Path, content: Json) -> None:
         stream.write(json.dumps(content, indent=2).encode() + b"\n")
 
 
-def noted(folder: Path) -> Json:
+def notes_of(folder: Path) -> Json:
     """What run.json holds; nothing where there is none."""
     path = folder / "run.json"
     if not path.is_file():
@@ -255,7 +255,7 @@ def noted(folder: Path) -> Json:
 
 def profile_of(folder: Path) -> Profile:
     """The profile that a folder was filled with."""
-    content = noted(folder)
+    content = notes_of(folder)
     if not content:
         raise ValueError(
             f"{str(folder)!r} holds no results (run.json is absent); fill it first: "
@@ -267,18 +267,18 @@ def profile_of(folder: Path) -> Profile:
 def load(folder: Path) -> Results:
     """All results in a folder that ``reproduce`` filled."""
     profile = profile_of(folder)
-    cells = _cells_of(noted(folder)["figures"], profile)
+    cells = _cells_of(notes_of(folder)["figures"], profile)
     return _results(folder, _stored(folder, cells), cells)
 
 
-def _results(folder: Path, kept: Kept, cells: list[Cell]) -> Results:
+def _results(folder: Path, stored: Stored, cells: list[Cell]) -> Results:
     """The results in the order of ``cells``, all of which must be there."""
-    absent = [cell for cell in cells if cell.key not in kept]
+    absent = [cell for cell in cells if cell.key not in stored]
     if absent:
-        content = noted(folder)
+        content = notes_of(folder)
         raise ValueError(
             f"{str(folder)!r} lacks {len(absent)} of {len(cells)} cells, the first of them "
             f"{absent[0].path}; finish the run: bocce reproduce "
             f"{' '.join(content['figures'])} --profile {content['profile']} --out {folder}"
         )
-    return Results({cell.key: kept[cell.key] for cell in cells})
+    return Results({cell.key: stored[cell.key] for cell in cells})

@@ -121,7 +121,7 @@ class Cell:
         return "/".join([self.figure, self.setting, slug(self.panel), slug(self.method), self.seed])
 
     def identity(self) -> str:
-        """The whole specification as one line of JSON: what a stored cell must agree with."""
+        """The specification as one line of JSON: what a stored cell must agree with."""
         content = asdict(self) | {"kind": type(self.job).__name__, "format": FORMAT}
         if isinstance(self.job, NamedTable):
             content["job"] = {"name": self.job.name, "arguments": self.job.arguments}

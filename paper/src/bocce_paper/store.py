@@ -1,5 +1,5 @@
-"""Cells on disk: one NPZ file each, whole or not there, with a header in JSON that says what it was
-computed from. NumPy alone reads them; a cell is a few arrays and needs nothing of netCDF."""
+"""Cells on disk: one NPZ file each, complete or not there, with a header in JSON that says what it
+was computed from. NumPy alone reads them; a cell is a few arrays and needs nothing of netCDF."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _versions() -> dict[str, str]:
 
 
 def write(folder: Path, cell: Cell, outcome: Outcome, seconds: float) -> Outcome:
-    """Store a cell, of which a reader sees the whole file or none; returns what was stored."""
+    """Store a cell, of which a reader gets a complete file or none; returns what was stored."""
     identity = cell.identity()
     written = datetime.now(UTC).isoformat(timespec="seconds")
     made = {**_versions(), "written": written, "seconds": f"{seconds:.4f}"}

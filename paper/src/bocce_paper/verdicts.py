@@ -211,12 +211,12 @@ class Verdict:
         return {setting: self._word(found) for setting, found in self.findings.items()}
 
     def _word(self, found: Finding) -> str:
-        whole = found.evaluated > 0 and found.met == len(found.cases)
+        complete = found.evaluated > 0 and found.met == len(found.cases)
         if self.claim.kind == STATEMENT:
-            if whole:
+            if complete:
                 return self.claim.verdict
             return "not-tested"
-        if self.claim.proof and whole:
+        if self.claim.proof and complete:
             return "proved"
         return found.word
 

@@ -106,7 +106,7 @@ def _without(data: FileData, option: str, name: str, file: str) -> FileData:
 
 
 def columns_of(reading: Reading) -> dict[str, Any]:
-    """What ``data.open`` is told of the columns."""
+    """The columns, as options of ``data.open``."""
     chosen = _listed(reading.columns)
     if chosen:
         chosen += [_name_or_number(name) for name in (reading.weights, reading.offset) if name]

@@ -1,4 +1,4 @@
-"""What several commands ask for, in the same words."""
+"""The options of the commands; several commands share a group."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import typer
 
@@ -14,6 +14,7 @@ FILES = (
     "A table of numbers, whose target may hold labels: Parquet, Arrow, CSV, LIBSVM text, NPZ "
     "(X, y) or NPY; or the name of a LIBSVM data set, such as mushrooms."
 )
+WORKERS = 2  # Ray workers where their number is not given
 
 
 def _data_sets(incomplete: str) -> list[str]:
@@ -152,7 +153,7 @@ class ModelOptions(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Options of a run: what `bocce plan` and `bocce solve` both ask for."""
+    """Options of a run, of `bocce plan` and `bocce solve`."""
 
     method: Annotated[
         str,
@@ -185,7 +186,57 @@ class Steps(NamedTuple):
     ] = None
 
 
-GROUPS = (Reading, ModelOptions, Steps)
+class Printing(NamedTuple):
+    """Options of what is printed of a result."""
+
+    errors: Annotated[
+        Literal["model", "sandwich"] | None,
+        typer.Option(
+            help="Print standard errors of all coefficients, from the loss's probability model or "
+            "robust against a wrong model (sandwich). Default: model, up to 40 coefficients."
+        ),
+    ] = None
+
+
+class Drawing(NamedTuple):
+    """Options of the batches of a run."""
+
+    seed: Annotated[int, typer.Option(help="Seed of the batches.")] = 0
+    sampling: Annotated[
+        Literal["independent", "reshuffle"], typer.Option(help="How batches are drawn.")
+    ] = "independent"
+
+
+class Saving(NamedTuple):
+    """Options of what a run leaves behind."""
+
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Save the run here, and resume from this file if it exists."),
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write OUT.npz (weights and history) and OUT.json (the summary)."),
+    ] = None
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False
+
+
+class Cluster(NamedTuple):
+    """Options of a run on several machines."""
+
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on a Ray cluster: its address, auto, or local to start one.",
+        ),
+    ] = None
+    workers: Annotated[
+        int | None, typer.Option(help=f"Number of workers of --ray; {WORKERS} if not given.")
+    ] = None
+
+
+GROUPS = (Reading, ModelOptions, Steps, Printing, Drawing, Saving, Cluster)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

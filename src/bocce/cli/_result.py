@@ -26,7 +26,7 @@ class Fit(NamedTuple):
     problem: Any  # in the units of the file
     result: Any  # the same
     data: FileData
-    errors: str | None = None  # the kind of standard errors that was asked for
+    errors: str | None = None  # the requested kind of standard errors
     standardize: bool = False
 
     @property
@@ -55,7 +55,7 @@ class Fit(NamedTuple):
         return found
 
     def coefficients(self) -> Any:
-        """The table of coefficients, where they are few or were asked for; else None."""
+        """The table of coefficients, where they are few or requested; else None."""
         from ..run.coefficients import coefficients
 
         if self.result.status == "diverged":
@@ -164,14 +164,14 @@ def write(files: list[Path], fit: Fit, figures: dict[str, Any]) -> None:
     if not files:
         return
     result = fit.result
-    kept = {"w": result.w, "intercept": np.asarray(result.intercept), **result.history}
+    arrays = {"w": result.w, "intercept": np.asarray(result.intercept), **result.history}
     names = known(fit.data)
     if "columns" in names:
-        kept |= {"columns": np.array(names["columns"]), "target": np.array(names["target"])}
+        arrays |= {"columns": np.array(names["columns"]), "target": np.array(names["target"])}
     if result.classes is not None:
-        kept["classes"] = np.array(list(result.classes))
+        arrays["classes"] = np.array(list(result.classes))
     with atomic_writes(files) as (npz, page):
-        np.savez(npz, **kept)
+        np.savez(npz, **arrays)
         page.write(as_json({**figures, **names}).encode() + b"\n")
 
 
@@ -179,7 +179,7 @@ def write(files: list[Path], fit: Fit, figures: dict[str, Any]) -> None:
 
 
 def show(fit: Fit, score: Any, table: Any, said: bool) -> None:
-    """The fit in words and tables; ``said``: the message is told on stderr."""
+    """The fit in words and tables; ``said``: stderr shows the message."""
     problem = fit.problem
     result = fit.result
     rows = f"{problem.n:,} rows, {problem.d:,} columns"
@@ -236,7 +236,7 @@ def _show_coefficients(fit: Fit, table: Any) -> None:
         part = slice(i * size, (i + 1) * size)
         names = [name.removeprefix(f"{group}: ") for name in table.names[part]]
         cells = [(name, *row) for name, row in zip(names, rows[part])]
-        show_table((str(group), *columns), cells, whole=places, right=places)
+        show_table((str(group), *columns), cells, unbroken=places, right=places)
     for note in table.notes:
         say(fill(in_options(note)))
 

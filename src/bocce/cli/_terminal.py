@@ -51,7 +51,8 @@ IN_BATCHES = "take batches, which keep a few parts of a file: --steps 500 --batc
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
 # Commands of the package bocce_paper, which is installed apart.
 ELSEWHERE = ("theory", "reproduce", "report", "claims")
-Tell = Callable[..., None]  # tell(what is being done, how much of the total is done)
+# show_progress(what is being done, how much of the total is done)
+ShowProgress = Callable[..., None]
 
 
 class Commands(TyperGroup):
@@ -90,11 +91,11 @@ class Commands(TyperGroup):
 @contextmanager
 def _quiet_help(words: list[str]) -> Iterator[None]:
     """Help, which typer prints, goes into the void where its reader, such as ``head``, has left."""
-    asked = "--help" in words or not words
+    wants_help = "--help" in words or not words
     try:
         yield
     except BrokenPipeError:
-        if not asked:
+        if not wants_help:
             raise
         _close(1)
         raise typer.Exit from None
@@ -132,14 +133,14 @@ def _explained(error: Exception, debug: bool) -> int:
 
 
 @contextmanager
-def resumable(kept: Path | None) -> Iterator[None]:
+def resumable(checkpoint: Path | None) -> Iterator[None]:
     """Ctrl-C in here says that the work can go on, if there is something to go on from."""
     try:
         yield
     except KeyboardInterrupt:
-        there = kept is not None and kept.exists()
+        there = checkpoint is not None and checkpoint.exists()
         if there:
-            hint = f"the same command resumes from {kept}"
+            hint = f"the same command resumes from {checkpoint}"
         else:
             hint = ""
         raise KeyboardInterrupt(hint) from None
@@ -217,27 +218,28 @@ def _plain(value: Any) -> Any:
 def show_table(
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
-    whole: Sequence[int] = (0,),
+    unbroken: Sequence[int] = (0,),
     right: Sequence[int] = (),
 ) -> None:
     """A table within the terminal's width, or 80 columns where there is no terminal.
 
-    Columns without a name at all get no header line; the ``whole`` ones are never broken, and the
-    words of others not if there is room. Numbers stand at the ``right`` of their column.
+    Without names of columns there is no header line. The cells of ``unbroken`` columns stay on one
+    line, and so do the words of other cells if there is room. Numbers stand at the ``right`` of
+    their column.
     """
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False, show_header=any(columns))
     cells = [[visible(cell) for cell in row] for row in (columns, *rows)]
     widths = [
-        max(len(part) for cell in column for part in ([cell] if j in whole else cell.split(" ")))
+        max(len(part) for cell in column for part in ([cell] if j in unbroken else cell.split(" ")))
         for j, column in enumerate(zip(*cells))
     ]
     fits = sum(widths) + 2 * (len(widths) - 1) <= console.width  # else long words are broken
     for j, name in enumerate(cells[0]):
-        least = widths[j] if fits or j in whole else None
+        least = widths[j] if fits or j in unbroken else None
         side: Any = "right" if j in right else "left"
         table.add_column(
-            escape(name), no_wrap=j in whole, overflow="fold", min_width=least, justify=side
+            escape(name), no_wrap=j in unbroken, overflow="fold", min_width=least, justify=side
         )
     for row in cells[1:]:
         table.add_row(*map(escape, row))
@@ -271,11 +273,12 @@ def watched() -> bool:
 
 
 @contextmanager
-def progress(label: str, total: float | None = None, left: bool = False) -> Iterator[Tell]:
+def progress(label: str, total: float | None = None, left: bool = False) -> Iterator[ShowProgress]:
     """What is being done, on stderr: with a bar where there is a total, and the time it takes.
 
-    Yields ``tell(label, done)``, which does nothing where stderr is no terminal. With ``left`` it
-    is ``tell(label, done, time left)``; otherwise the time left is what the bar's speed says.
+    Yields ``show_progress(label, done)``, which does nothing where stderr is no terminal. With
+    ``left`` it is ``show_progress(label, done, time left)``; otherwise the time left is computed
+    from the bar's speed.
     """
     if not watched():
         yield lambda label, done=0.0, time_left="": None
@@ -290,19 +293,19 @@ def progress(label: str, total: float | None = None, left: bool = False) -> Iter
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(label, total=total, left="")
 
-        def tell(label: str, done: float = 0.0, time_left: str = "") -> None:
+        def show_progress(label: str, done: float = 0.0, time_left: str = "") -> None:
             shown.update(task, description=label, completed=done, left=time_left)
 
-        with _log_shown_by(tell):
-            yield tell
+        with _log_shown_by(show_progress):
+            yield show_progress
 
 
 @contextmanager
-def _log_shown_by(tell: Tell) -> Iterator[None]:
+def _log_shown_by(show_progress: ShowProgress) -> Iterator[None]:
     """What the package logs, such as that it compiles, is shown beside the bar and nowhere else."""
 
     def shown(record: logging.LogRecord) -> bool:
-        tell(record.getMessage().removeprefix("bocce: "))
+        show_progress(record.getMessage().removeprefix("bocce: "))
         return False
 
     log = logging.getLogger("bocce")
@@ -359,7 +362,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def check_plot(path: Path | None) -> None:
-    """Raise, before any work, if a picture is asked for that cannot be written."""
+    """Raise, before any work, if the requested picture cannot be written."""
     from .._pictures import require_matplotlib
 
     check_file("--plot", path)

@@ -27,7 +27,7 @@ def doctor(json: Json = False) -> None:
       bocce doctor
       bocce doctor --json > machine.json
     """
-    with progress("looking around") as tell:
+    with progress("looking around") as show_progress:
         report = {
             "versions": _versions(),
             "machine": _machine(),
@@ -35,7 +35,7 @@ def doctor(json: Json = False) -> None:
             "data": _data(),
             "folders": _folders(),
         }
-        tell("compiling a kernel (seconds, the first time)")
+        show_progress("compiling a kernel (seconds, the first time)")
         report["kernels"] = _kernels()
     if json:
         show_json(report)

@@ -72,14 +72,14 @@ def explore(
 
 
 def _described(file: str, reading: Reading, model: ModelOptions) -> dict[str, Any]:
-    """What the page is told of the data."""
+    """What the page receives about the data."""
     from .. import explorer
 
-    with progress(f"reading {file}") as tell:
+    with progress(f"reading {file}") as show_progress:
         rows = read(file, reading)
         model = model._replace(loss=choose_loss(rows, model.loss).name)
         problem = model_of(rows, model).run
-        tell("spectrum and constants")
+        show_progress("spectrum and constants")
         return explorer.describe(problem, Path(file).name, _source(file, reading, model))
 
 

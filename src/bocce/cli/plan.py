@@ -40,11 +40,11 @@ def plan(
     check_loss("plan", model, run.method)
     check_apart("--plot", plot, file)
     check_plot(plot)
-    with progress(f"reading {file}") as tell:
+    with progress(f"reading {file}") as show_progress:
         data = read(file, reading)
         chosen = choose_loss(data, model.loss)
         problem = model_of(data, model._replace(loss=chosen.name)).run
-        tell("a trial, constants, and what batch sizes cost")
+        show_progress("a trial, constants, and what batch sizes cost")
         tol = None if run.tol == "auto" else run.tol
         found = make_plan(
             problem, run.batch_size, run.steps, accuracy, method=run.method, tol=tol,

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import typer
 
 from . import _result
 from ._data import FileModel, choose_loss, model_of, read
 from ._messages import in_options
-from ._options import File, Json, ModelOptions, Reading, Steps, check_loss, grouped
+from ._options import (
+    WORKERS,
+    Cluster,
+    Drawing,
+    File,
+    Json,
+    ModelOptions,
+    Printing,
+    Reading,
+    Saving,
+    Steps,
+    check_loss,
+    grouped,
+)
 from ._terminal import (
     BAD_INPUT,
     DIVERGED,
@@ -24,8 +37,6 @@ from ._terminal import (
     watched,
 )
 
-WORKERS = 2  # Ray workers where none are asked for
-
 
 @grouped
 def solve(
@@ -33,36 +44,10 @@ def solve(
     reading: Reading,
     model: ModelOptions,
     run: Steps,
-    errors: Annotated[
-        Literal["model", "sandwich"] | None,
-        typer.Option(
-            help="Print standard errors of all coefficients, from the loss's probability model or "
-            "robust against a wrong model (sandwich). Default: model, up to 40 coefficients."
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the batches.")] = 0,
-    sampling: Annotated[
-        Literal["independent", "reshuffle"], typer.Option(help="How batches are drawn.")
-    ] = "independent",
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Save the run here, and resume from this file if it exists."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write OUT.npz (weights and history) and OUT.json (the summary)."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Run on a Ray cluster: its address, auto, or local to start one.",
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help=f"Number of workers of --ray; {WORKERS} if not given.")
-    ] = None,
+    printing: Printing,
+    drawing: Drawing,
+    saving: Saving,
+    cluster: Cluster,
     json: Json = False,
 ) -> None:
     """Minimise a loss on the data of FILE.
@@ -83,40 +68,16 @@ def solve(
     from ..planning import usual_tol
 
     check_loss("solve", model, run.method)
-    files = _result.out_files(out, force)
-    check_apart("--checkpoint", checkpoint, file)
-    check_file("--checkpoint", checkpoint)
-    for path in files:
-        check_apart("--out", path, file)
-        check_apart("--out", path, checkpoint, "the checkpoint")
-    if ray is not None:
-        _check_ray(sampling, reading)
-    elif workers is not None:
-        raise ValueError(f"--workers {workers} must be left out without --ray; add --ray local.")
+    files = _checked_files(file, saving)
+    _check_cluster(cluster, drawing, reading)
     with progress(f"reading {file}"):
         data = read(file, reading)
         chosen = choose_loss(data, model.loss)
         model = model._replace(loss=chosen.name)
         minimised = model_of(data, model)
     goal = usual_tol(run.steps) if run.tol is None else run.tol
-    asked = watched()  # before the bar, which may take stderr's place
-    with resumable(checkpoint), progress("starting", run.steps) as tell:
-        options: dict[str, Any] = {
-            "T": run.steps,
-            "batch_size": run.batch_size,
-            "seed": seed,
-            "tol": goal,
-            "passes": run.passes,
-            "record_every": "auto",
-            "callback": _shown_by(tell, run.steps) if asked else None,
-            "checkpoint": checkpoint,
-        }
-        if ray is None:
-            result = _here(minimised, run.method, sampling, options)
-        else:
-            parts = WORKERS if workers is None else workers
-            result = _on_ray(minimised, run.method, ray, parts, options)
-    result = minimised.out(result)
+    run = run._replace(tol=goal)
+    result = minimised.out(_minimised(minimised, run, drawing, saving.checkpoint, cluster))
     fit = _result.Fit(
         file=file,
         loss=str(chosen),
@@ -125,10 +86,43 @@ def solve(
         problem=minimised.fitted(result),
         result=result,
         data=data,
-        errors=errors,
+        errors=printing.errors,
         standardize=model.standardize,
     )
     _report(fit, files, json)
+
+
+def _checked_files(file: str, saving: Saving) -> list[Path]:
+    """The files to write, which must not be one another, the data or the checkpoint."""
+    files = _result.out_files(saving.out, saving.force)
+    check_apart("--checkpoint", saving.checkpoint, file)
+    check_file("--checkpoint", saving.checkpoint)
+    for path in files:
+        check_apart("--out", path, file)
+        check_apart("--out", path, saving.checkpoint, "the checkpoint")
+    return files
+
+
+def _minimised(
+    minimised: FileModel, run: Steps, drawing: Drawing, checkpoint: Path | None, cluster: Cluster
+) -> Any:
+    """The result of the run, here or on a cluster."""
+    is_watched = watched()  # before the bar, which may take stderr's place
+    with resumable(checkpoint), progress("starting", run.steps) as show_progress:
+        options: dict[str, Any] = {
+            "T": run.steps,
+            "batch_size": run.batch_size,
+            "seed": drawing.seed,
+            "tol": run.tol,
+            "passes": run.passes,
+            "record_every": "auto",
+            "callback": _shown_by(show_progress, run.steps) if is_watched else None,
+            "checkpoint": checkpoint,
+        }
+        if cluster.ray is None:
+            return _here(minimised, run.method, drawing.sampling, options)
+        workers = WORKERS if cluster.workers is None else cluster.workers
+        return _on_ray(minimised, run.method, cluster.ray, workers, options)
 
 
 def _here(minimised: FileModel, method: str, sampling: str, options: dict[str, Any]) -> Any:
@@ -195,10 +189,16 @@ def _exit_code(fit: _result.Fit) -> int:
     return 0
 
 
-def _check_ray(sampling: str, reading: Reading) -> None:
-    if sampling != "independent":
+def _check_cluster(cluster: Cluster, drawing: Drawing, reading: Reading) -> None:
+    if cluster.ray is None:
+        if cluster.workers is not None:
+            raise ValueError(
+                f"--workers {cluster.workers} must be left out without --ray; add --ray local."
+            )
+        return
+    if drawing.sampling != "independent":
         raise ValueError(
-            f"--sampling {sampling} must be independent with --ray; leave one of them out."
+            f"--sampling {drawing.sampling} must be independent with --ray; leave one of them out."
         )
     for option, column in (("weights", reading.weights), ("offset", reading.offset)):
         if column:
@@ -208,9 +208,9 @@ def _check_ray(sampling: str, reading: Reading) -> None:
             )
 
 
-def _shown_by(tell: Any, steps: int | None) -> Any:
-    def show(now: Any) -> None:
+def _shown_by(show_progress: Any, steps: int | None) -> Any:
+    def callback(now: Any) -> None:
         step = f"step {now.k}, " if steps is None else ""
-        tell(f"{step}gradient norm {now.grad_norm:.3e}", now.k)
+        show_progress(f"{step}gradient norm {now.grad_norm:.3e}", now.k)
 
-    return show
+    return callback

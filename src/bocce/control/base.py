@@ -48,6 +48,11 @@ class Stage:
     start: Array | None = None
     average: bool = False
 
+    @property
+    def table(self) -> Schedule | None:
+        """The table that decides the steps, where one does."""
+        return self.steps if isinstance(self.steps, Schedule) else None
+
 
 class RunVerdict(StrEnum):
     """Why steps ended. ``RUNNING``, the empty one, is false: nothing has ended but the stage."""
@@ -67,7 +72,7 @@ class StageReport(NamedTuple):
 
     w: Array
     k: int  # steps taken, in all
-    mean: Array | None  # the mean of the stage's iterates, where it was asked for
+    mean: Array | None  # the mean of the stage's iterates, where the stage asks for it
     look: Callable[[Array], Look]  # the objective and its gradient; reads all rows
     norms: Array  # gradient norms recorded in the stage
     verdict: RunVerdict  # of the engine
@@ -95,7 +100,7 @@ class Controller(Protocol):
 
     @property
     def best(self) -> Best | None:
-        """The best point seen, where the controller looks."""
+        """The best point so far, where the controller looks."""
 
     @property
     def retreats(self) -> int:
@@ -108,8 +113,8 @@ class Controller(Protocol):
     def begin(self, w: Array, first: Look) -> None:
         """The run starts at w."""
 
-    def next(self, seen: StageReport | None) -> Stage | RunVerdict:
-        """The stage after what was seen (None: nothing was run yet), or how the run has ended:
+    def next(self, report: StageReport | None) -> Stage | RunVerdict:
+        """The stage after a report (None: nothing was run yet), or how the run has ended:
         ``RUNNING`` where all steps were taken."""
 
     def current(self) -> Stage:
@@ -138,10 +143,10 @@ class Fixed:
     def begin(self, w: Array, first: Look) -> None:
         """Nothing depends on the start."""
 
-    def next(self, seen: StageReport | None) -> Stage | RunVerdict:
-        if seen is None:
+    def next(self, report: StageReport | None) -> Stage | RunVerdict:
+        if report is None:
             return self.current()
-        return seen.verdict
+        return report.verdict
 
     def current(self) -> Stage:
         return Stage(self.name, self.steps, self.batch, self.steps.T)

@@ -39,7 +39,7 @@ class Place:
 class Doubling:
     """Stages of ``auto``, each of twice the steps of the one before, then ``plane``.
 
-    A stage begins at rest at the best point seen, with the noise measured there. ``brief``, where
+    A stage begins at rest at the best point so far, with the noise measured there. ``brief``, where
     the run chooses the batch, or steps on all rows reach a tolerance at once: one stage, then the
     plane. With a batch of the caller's and a tolerance, the plane takes over when a stage no longer
     makes the gradient ten times smaller.
@@ -90,27 +90,28 @@ class Doubling:
         known = dict(self.recipe.constants)
         known["b"] = place.batch
         known["noise"] = None if place.noise < 0.0 else place.noise
-        known["mu"] = max(known["mu"], known["L"] / place.length**2)  # no smaller one is seen
+        # a smaller curvature does not show in so short a stage
+        known["mu"] = max(known["mu"], known["L"] / place.length**2)
         found: Schedule = replace(self.recipe, constants=known).build(place.length, place.retreats)
         return found
 
-    def next(self, seen: StageReport | None) -> Stage | RunVerdict:
-        if seen is None:
+    def next(self, report: StageReport | None) -> Stage | RunVerdict:
+        if report is None:
             return self._stage(0, self.start)
         if self.place.batch == self.n:
-            self.best = Best.of(seen.w, seen.look(seen.w))  # f never rises there
-            return seen.verdict or RunVerdict.BUDGET
-        point = Best.of(seen.w, seen.look(seen.w))
+            self.best = Best.of(report.w, report.look(report.w))  # f never rises there
+            return report.verdict or RunVerdict.BUDGET
+        point = Best.of(report.w, report.look(report.w))
         high = VALUE_FACTOR * self.place.first_value + self._slack()
-        if seen.verdict == RunVerdict.DIVERGED or not point.value <= high:
-            return self._retreat(seen)
+        if report.verdict == RunVerdict.DIVERGED or not point.value <= high:
+            return self._retreat(report)
         self._keep(point)
         weak = not point.norm <= LEAST_FALL * self.place.stage_norm
-        long = seen.spent >= MOST_PASSES * self.n
+        long = report.spent >= MOST_PASSES * self.n
         if self.brief or (self.wants_tol and (weak or long)):
             self.place.batch = self.n
         self.place.stage_norm = self.best.norm
-        return self._stage(seen.spent, self.best.w)
+        return self._stage(report.spent, self.best.w)
 
     def _stage(self, spent: int, start: Array) -> Stage | RunVerdict:
         """The next stage, within what is left of the budget."""
@@ -149,14 +150,14 @@ class Doubling:
         if better:
             self.best = Best(point.w.copy(), point.value, point.norm)
 
-    def _retreat(self, seen: StageReport) -> Stage | RunVerdict:
+    def _retreat(self, report: StageReport) -> Stage | RunVerdict:
         """The guard: back to the best point, at rest, with constants doubled."""
         place = self.place
         if place.retreats >= self.limits.most_retreats:
             return RunVerdict.DIVERGED
         place.retreats += 1
         place.length //= 2
-        return self._stage(seen.spent, self.best.w)
+        return self._stage(report.spent, self.best.w)
 
     # -- on disk ---------------------------------------------------------------------------------
 

@@ -40,10 +40,10 @@ def guard(method: str | Schedule) -> Guarded:
     The guard looks at the run at steps that are spaced geometrically, and takes it back if it
     overflowed; if f > 4 f(w0) (at full batch, f > f(w0)); or if the last three recorded gradient
     norms grow and exceed 10 times the best one, or what sampling noise alone explains at w0. The
-    run then goes on from the best iterate seen, from rest: a named method with L, L_max and kappa~
+    run then goes on from the best iterate, from rest: a named method with L, L_max and kappa~
     doubled, a schedule with half its steps. ``Result.message`` counts the retreats.
 
-    Guarantee: the result is the best iterate seen at a look, so f is never above f(w0). An L too
+    Guarantee: the result is the best iterate at a look, so f is never above f(w0). An L too
     small by a factor nu costs at most about log2(nu) + 1 retreats. Source: not in the paper.
 
     Parameters
@@ -148,15 +148,15 @@ class GuardedRun:
         end = min(self.coming, self.table.T)
         return Stage(self.name, self.table, self.batch, end - self.k, row=self.k)
 
-    def next(self, seen: StageReport | None) -> Stage | RunVerdict:
-        if seen is None:
+    def next(self, report: StageReport | None) -> Stage | RunVerdict:
+        if report is None:
             return self.current()
-        look = seen.look(seen.w)
-        self.k = seen.k
-        if self._diverges(look.value, look.norm, seen.norms) or seen.verdict:
+        look = report.look(report.w)
+        self.k = report.k
+        if self._diverges(look.value, look.norm, report.norms) or report.verdict:
             return self._retreat()
-        self._keep(seen.w, look.value, look.norm, seen.norms)
-        if seen.k < self.table.T:
+        self._keep(report.w, look.value, look.norm, report.norms)
+        if report.k < self.table.T:
             return self.current()
         return RunVerdict.RUNNING
 

@@ -24,7 +24,7 @@ def armijo(line: Line, start: float, c: float = 0.5, shrink: float = 0.7) -> flo
     ----------
     line, start, c, shrink : Line, float, float, float
         The batch objective along its negative gradient; the first step to try, > 0; the share of
-        the predicted decrease that is asked for; the factor between trials. Both are in (0, 1).
+        the predicted decrease that is required; the factor between trials. Both are in (0, 1).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What decides a step: a rule that has seen the batch, and the policy around it; or the plane.
+"""What decides a step: a rule that looks at the batch, and the policy around it; or the plane.
 
 A rule is a named tuple of numbers with one function, ``decide``. It is written in plain arithmetic
 (``math`` and NumPy on numbers), for the same lines are what Python runs and what the compiled

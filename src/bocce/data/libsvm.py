@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,15 +103,60 @@ def load(name: str) -> tuple[sparse.csr_array, FloatArray]:
     ValueError: load: name='mushroom' must be one of ...; did you mean 'mushrooms'?
     """
     name = ALIASES.get(name, choice("load", "name", name, [*KNOWN, *ALIASES]))
-    path = find(name)
-    if path is not None:
-        return _verified(name, path)
-    path = _download(name)
-    try:
-        return _verified(name, path)
-    except ValueError:
-        path.unlink()  # or it would be found, and refused, the next time too
-        raise
+    return LIBSVM.load(name)
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Data sets by name, and the address of the site that has their files."""
+
+    site: str
+    known: Mapping[str, Known]
+
+    def load(self, name: str) -> tuple[sparse.csr_array, FloatArray]:
+        """X and y of a data set, from a local file or from the site."""
+        known = self.known[name]
+        path = find(name)
+        if path is not None:
+            return _verified(name, known, path)
+        path = self.download(name)
+        try:
+            return _verified(name, known, path)
+        except ValueError:
+            path.unlink()  # or it would be found, and refused, the next time too
+            raise
+
+    def download(self, name: str) -> Path:
+        """Fetch a file into the cache folder."""
+        known = self.known[name]
+        folder = cache_folder()
+        here = f"load: {name} is neither in the folder of BOCCE_DATA nor in {str(folder)!r}"
+        if known.page is None:
+            raise FileNotFoundError(f"{here}, and no site has it; set BOCCE_DATA to where it is.")
+        url = self.site + known.page
+        packed = suffix_of(known.page)
+        file = name + packed
+        try:
+            import pooch
+        except ImportError:
+            raise FileNotFoundError(
+                f"{here}; to fetch it, run {install('data')}, or put the file of {url} into a "
+                "folder and set BOCCE_DATA to it."
+            ) from None
+        pooch.get_logger().setLevel("WARNING")
+        text_hash = None if packed else known.sha256  # packed text is hashed when it is parsed
+        registry = {file: text_hash}
+        try:
+            fetcher = pooch.create(folder, self.site, registry=registry, urls={file: url})
+            return Path(fetcher.fetch(file))
+        except OSError as error:  # pooch passes on requests' errors, which are OSErrors
+            raise FileNotFoundError(
+                f"{here}, and {url} cannot be fetched ({error}); try again, or put that file "
+                "into a folder and set BOCCE_DATA to it."
+            ) from None
+
+
+LIBSVM = Collection(SITE, KNOWN)
 
 
 def cache_folder() -> Path:
@@ -135,36 +181,7 @@ def find(name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _download(name: str) -> Path:
-    known = KNOWN[name]
-    folder = cache_folder()
-    here = f"load: {name} is neither in the folder of BOCCE_DATA nor in {str(folder)!r}"
-    if known.page is None:
-        raise FileNotFoundError(f"{here}, and no site has it; set BOCCE_DATA to where it is.")
-    url = SITE + known.page
-    packed = suffix_of(known.page)
-    file = name + packed
-    try:
-        import pooch
-    except ImportError:
-        raise FileNotFoundError(
-            f"{here}; to fetch it, run {install('data')}, or put the file of {url} into a "
-            "folder and set BOCCE_DATA to it."
-        ) from None
-    pooch.get_logger().setLevel("WARNING")
-    text_hash = None if packed else known.sha256  # packed text is hashed when it is parsed
-    try:
-        return Path(
-            pooch.create(folder, SITE, registry={file: text_hash}, urls={file: url}).fetch(file)
-        )
-    except OSError as error:  # pooch passes on requests' errors, which are OSErrors
-        raise FileNotFoundError(
-            f"{here}, and {url} cannot be fetched ({error}); try again, or put that file "
-            "into a folder and set BOCCE_DATA to it."
-        ) from None
-
-
-def _verified(name: str, path: Path) -> tuple[sparse.csr_array, FloatArray]:
+def _verified(name: str, known: Known, path: Path) -> tuple[sparse.csr_array, FloatArray]:
     """Parse and check a file, or take what was parsed and checked from the very same bytes."""
     with path.open("rb") as stream:
         key = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -172,7 +189,7 @@ def _verified(name: str, path: Path) -> tuple[sparse.csr_array, FloatArray]:
     try:
         return read_npz([File(str(parsed))], ReadOptions())
     except (OSError, ValueError):  # a damaged file is as good as none, for it can be made again
-        X, y = _parsed(name, File(str(path)))
+        X, y = _parsed(name, known, File(str(path)))
     try:
         parsed.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(parsed) as to:
@@ -182,9 +199,8 @@ def _verified(name: str, path: Path) -> tuple[sparse.csr_array, FloatArray]:
     return X, y
 
 
-def _parsed(name: str, file: File) -> tuple[sparse.csr_array, FloatArray]:
-    """The rows of a file that is what the table says; or raise."""
-    known = KNOWN[name]
+def _parsed(name: str, known: Known, file: File) -> tuple[sparse.csr_array, FloatArray]:
+    """The rows of a file that is what ``known`` says; or raise."""
     digest = hashlib.sha256()
 
     def hashed() -> Iterator[Lines]:
@@ -197,14 +213,14 @@ def _parsed(name: str, file: File) -> tuple[sparse.csr_array, FloatArray]:
     X, y = matrix
     sha256 = digest.hexdigest()
     differences = [
-        f"{what} is {seen}, not {wanted}"
-        for what, seen, wanted in (
+        f"{what} is {found}, not {wanted}"
+        for what, found, wanted in (
             ("the number of rows", X.shape[0], known.n),
             ("the largest index", X.shape[1], known.d),
             ("the set of labels", _shown(np.unique(y)), _shown(known.labels)),
             ("the SHA-256 of the text", sha256, known.sha256 or sha256),
         )
-        if seen != wanted
+        if found != wanted
     ]
     if differences:
         raise ValueError(

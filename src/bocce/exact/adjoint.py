@@ -4,7 +4,7 @@ One pass forwards keeps the moments. One pass backwards carries their cotangents
 value rises with each moment) and gives the derivative in alpha, beta, theta and zeta0^2 (the noise
 of a batch) at every step. Three kinds of dynamics stand behind one interface: `Means` (the full
 batch: the error is its mean), `GaussianMoments` (O(d) a step) and `RowMoments` (the table of a data
-set). Where the moments of all steps would not fit in memory, some are kept and the steps between
+set). Where the moments of all steps would not fit in memory, some are stored and the steps between
 them are repeated.
 
 Derivation: docs/theory/best-schedule.md. Plain Python here; `compiled` compiles it.
@@ -23,22 +23,23 @@ from ..schedules.moments import (
     at_rest,
     compiled,
     moments,
-    pulled_back,
+    moments_backward,
     with_batches,
 )
 from ..schedules.schedule import FloatArray, Table
-from ._kernel import rest, walk
+from ._kernel import rest, walk, walk_backward
 from .moments import Tabulated
 
-KEPT_NUMBERS = 1 << 25  # moments kept at once: 256 MB
+STORED_NUMBERS = 1 << 25  # moments stored at once: 256 MB
 
 
 class Dynamics:
     """Moments as one array, a step forwards and a step backwards, by two kernels.
 
-    ``forwards(table, *constants, state, kept)`` moves the state through the steps of a table;
-    ``kept[k]`` takes the state before step k, unless its size is 0. ``backwards(table, *constants,
-    kept, cotangent)`` moves a cotangent back and returns the derivatives in the table, (4, T). The
+    ``forwards(table, *constants, state, states)`` moves the state through the steps of a table;
+    ``states[k]`` takes the state before step k, unless its size is 0. ``backwards(table,
+    *constants, states, cotangent)`` moves a cotangent back and returns the derivatives in the
+    table, (4, T). The
     fourth column of a table is zeta0^2; where a table has three, it is ``zeta0_2``. The value is
     the sum of ``linear s + square s^2`` over the numbers s of the last state.
     """
@@ -59,6 +60,11 @@ class Dynamics:
         self.linear = linear
         self.square = square
 
+    @property
+    def noise_free(self) -> Means | None:
+        """These dynamics, where sampling adds no noise to them."""
+        return None
+
     def value(self, state: FloatArray) -> float:
         return float(np.sum(self.linear * state + self.square * state**2))
 
@@ -72,21 +78,21 @@ class Dynamics:
         """The derivative of ``value`` in the last state."""
         return self.linear + 2.0 * self.square * state
 
-    def forward(self, table: BatchTable, state: FloatArray, kept: FloatArray) -> None:
-        compiled(self.kernels[0])(table, *self.constants, state, kept)
+    def forward(self, table: BatchTable, state: FloatArray, states: FloatArray) -> None:
+        compiled(self.kernels[0])(table, *self.constants, state, states)
 
-    def backward(self, table: BatchTable, kept: FloatArray, cotangent: FloatArray) -> FloatArray:
-        found: FloatArray = compiled(self.kernels[1])(table, *self.constants, kept, cotangent)
+    def backward(self, table: BatchTable, states: FloatArray, cotangent: FloatArray) -> FloatArray:
+        found: FloatArray = compiled(self.kernels[1])(table, *self.constants, states, cotangent)
         return found
 
 
 def value_and_gradient(
-    dynamics: Dynamics, table: Table | BatchTable, most: int = KEPT_NUMBERS
+    dynamics: Dynamics, table: Table | BatchTable, most: int = STORED_NUMBERS
 ) -> tuple[float, FloatArray]:
     """The final value and its derivatives in the columns of the table, (3, T) or (4, T).
 
     The value is infinite, and the derivatives are 0, where the moments overflow. About ``most``
-    numbers are kept.
+    numbers are stored.
     """
     T = table[0].size
     columns = len(table)
@@ -105,9 +111,9 @@ def value_and_gradient(
     cotangent = dynamics.cotangent(state)
     for first, begin in zip(reversed(places), reversed(starts)):
         part = _part(full, first, stride)
-        kept = np.empty((part[0].size, *state.shape))
-        dynamics.forward(part, begin, kept)
-        gradient[:, first : first + stride] = dynamics.backward(part, kept, cotangent)[:columns]
+        states = np.empty((part[0].size, *state.shape))
+        dynamics.forward(part, begin, states)
+        gradient[:, first : first + stride] = dynamics.backward(part, states, cotangent)[:columns]
     return value, gradient
 
 
@@ -126,15 +132,21 @@ class Means(Dynamics):
         self.lam = lam
         self.weights = weights
 
+    @property
+    def noise_free(self) -> Means | None:
+        return self
 
-def means_forward(table: BatchTable, lam: FloatArray, state: FloatArray, kept: FloatArray) -> None:
+
+def means_forward(
+    table: BatchTable, lam: FloatArray, state: FloatArray, states: FloatArray
+) -> None:
     """v becomes s v - x e and e becomes e + v, with x = alpha lam and s = beta - theta x."""
     alpha, beta, theta, _ = table
     e = state[0]
     v = state[1]
     for k in range(alpha.size):
-        if kept.size > 0:
-            kept[k] = state
+        if states.size > 0:
+            states[k] = state
         for j in range(lam.size):
             x = alpha[k] * lam[j]
             v[j] = (beta[k] - theta[k] * x) * v[j] - x * e[j]
@@ -142,7 +154,7 @@ def means_forward(table: BatchTable, lam: FloatArray, state: FloatArray, kept: F
 
 
 def means_backward(
-    table: BatchTable, lam: FloatArray, kept: FloatArray, cotangent: FloatArray
+    table: BatchTable, lam: FloatArray, states: FloatArray, cotangent: FloatArray
 ) -> FloatArray:
     """The adjoint of ``means_forward``: d_NAME is the derivative of the final value in NAME."""
     alpha, beta, theta, _ = table
@@ -150,8 +162,8 @@ def means_backward(
     d_e = cotangent[0]
     d_v = cotangent[1]
     for k in range(alpha.size - 1, -1, -1):
-        e = kept[k, 0]
-        v = kept[k, 1]
+        e = states[k, 0]
+        v = states[k, 1]
         d_alpha = 0.0
         d_beta = 0.0
         d_theta = 0.0
@@ -184,12 +196,12 @@ class GaussianMoments(Dynamics):
         start = at_rest(errors)
         linear = at_rest(weights)
         constants = (lam, np.ones(lam.size), noise)
-        kernels = (moments, pulled_back)
+        kernels = (moments, moments_backward)
         super().__init__(start, kernels, linear, 0.0, *constants, zeta0_2=zeta0_2)
 
-    def backward(self, table: BatchTable, kept: FloatArray, cotangent: FloatArray) -> FloatArray:
+    def backward(self, table: BatchTable, states: FloatArray, cotangent: FloatArray) -> FloatArray:
         found: FloatArray
-        found, _ = compiled(self.kernels[1])(table, *self.constants, kept, cotangent)
+        found, _ = compiled(self.kernels[1])(table, *self.constants, states, cotangent)
         return found
 
 
@@ -213,104 +225,5 @@ class RowMoments(Dynamics):
         linear[: triangle.D][triangle.rows == triangle.columns] = weights[: triangle.d]
         square[-2 * lam.size : -lam.size] = weights
         constants = (lam, noise.quartic, noise.cubic, noise.constant)
-        kernels = (walk, rows_backward)
+        kernels = (walk, walk_backward)
         super().__init__(state, kernels, linear, square, *constants, zeta0_2=zeta0_2)
-
-
-def rows_backward(
-    table: BatchTable,
-    lam: FloatArray,
-    quartic: FloatArray,
-    cubic: FloatArray,
-    constant: FloatArray,
-    kept: FloatArray,
-    cotangent: FloatArray,
-) -> FloatArray:
-    """The adjoint of ``walk``: d_NAME is the derivative of the final value in NAME.
-
-    Off the diagonal e_ij and e_ji are two numbers, on it they are one number that enters twice.
-    """
-    alpha, beta, theta, zeta2 = table
-    T = alpha.size
-    r = cubic.shape[1]
-    D = constant.size
-    every = lam.size
-    first = 2 * D + r * r
-    d_C = cotangent[:D]
-    d_Cv = cotangent[D : 2 * D]
-    d_Cev = cotangent[2 * D : first].reshape(r, r)
-    d_m = cotangent[first : first + every]
-    d_v = cotangent[-every:]
-    P = np.empty(D)
-    d_square = np.empty(D)
-    d_fresh = np.empty(D)
-    scale = np.empty(D)
-    gradient = np.zeros((4, T))
-    for k in range(T - 1, -1, -1):
-        C = kept[k, :D]
-        C_v = kept[k, D : 2 * D]
-        C_ev = kept[k, 2 * D : first].reshape(r, r)
-        m = kept[k, first : first + every]
-        v = kept[k, first + every :]
-        look = theta[k]
-        strength = alpha[k] ** 2 * zeta2[k]
-        x = alpha[k] * lam
-        s = beta[k] - look * x
-        m_y = (m + look * v)[:r]
-        d_s = np.zeros(every)
-        d_x = np.zeros(every)
-        p = 0
-        for i in range(r):
-            for j in range(i, r):
-                scale[p] = 1.0 if i == j else np.sqrt(2.0)
-                second = C[p] + look * (C_ev[i, j] + C_ev[j, i]) + look * look * C_v[p]
-                P[p] = scale[p] * (second + m_y[i] * m_y[j])
-                d_square[p] = d_Cv[p] + d_C[p] + d_Cev[i, j] + (d_Cev[j, i] if i < j else 0.0)
-                d_fresh[p] = d_square[p] / scale[p]
-                p += 1
-        injected = quartic @ P + cubic @ m_y + constant
-        d_P = strength * (quartic @ d_fresh)  # the table is symmetric
-        d_mean = strength * (d_fresh @ cubic)
-        d_strength = d_fresh @ injected
-        d_alpha = 2.0 * alpha[k] * zeta2[k] * d_strength
-        d_theta = 0.0
-        p = 0
-        for i in range(r):
-            for j in range(i, r):
-                e_ij = C_ev[i, j] * s[j] - C[p] * x[j]
-                v_ij = C_v[p] * s[j] - C_ev[j, i] * x[j]
-                d_second = scale[p] * d_P[p]
-                d_vij = s[i] * d_square[p]
-                d_eij = d_C[p] + d_Cev[i, j] - x[i] * d_square[p]
-                d_eji = d_C[p] + (d_Cev[j, i] if i < j else 0.0)
-                d_mean[i] += d_second * m_y[j]
-                d_mean[j] += d_second * m_y[i]
-                d_theta += d_second * (C_ev[i, j] + C_ev[j, i] + 2.0 * look * C_v[p])
-                d_s[i] += d_square[p] * v_ij + d_eji * C_ev[j, i]
-                d_s[j] += d_eij * C_ev[i, j] + d_vij * C_v[p]
-                d_x[i] -= d_square[p] * e_ij + d_eji * C[p]
-                d_x[j] -= d_eij * C[p] + d_vij * C_ev[j, i]
-                d_C[p] += d_second - x[j] * d_eij - x[i] * d_eji
-                d_Cv[p] = look * look * d_second + s[j] * d_vij
-                d_Cev[i, j] = look * d_second + s[j] * d_eij
-                below = look * d_second + s[i] * d_eji - x[j] * d_vij
-                d_Cev[j, i] = below + (d_Cev[i, j] if i == j else 0.0)
-                p += 1
-        for i in range(every):
-            d_next = d_m[i] + d_v[i]
-            d_s[i] += d_next * v[i]
-            d_x[i] -= d_next * m[i]
-            d_m[i] -= x[i] * d_next
-            d_v[i] = s[i] * d_next
-            if i < r:
-                d_theta += d_mean[i] * v[i]
-                d_m[i] += d_mean[i]
-                d_v[i] += look * d_mean[i]
-            d_x[i] -= look * d_s[i]
-            d_theta -= x[i] * d_s[i]
-            d_alpha += lam[i] * d_x[i]
-            gradient[1, k] += d_s[i]
-        gradient[0, k] = d_alpha
-        gradient[2, k] = d_theta
-        gradient[3, k] = alpha[k] ** 2 * d_strength
-    return gradient

@@ -13,7 +13,7 @@ from .adjoint import Dynamics, value_and_gradient
 from .budget import LOST
 from .model import BatchFacts, Model, exact_model
 from .moments import FloatArray
-from .search import coordinates, descend, pulled_back, table_of
+from .search import coordinates, descend, gradient_of_coordinates, table_of
 
 LONGEST_RUN = 1 << 20  # a run that is longer counts as one that does not reach its target
 # Of the tables that a search begins from: momenta, and steps over half of the edge of stability.
@@ -24,7 +24,7 @@ FASTEST_TABLES = 4  # tables that the search is started from, the fastest of tho
 SEARCH_STEPS = 30  # of L-BFGS for one number of steps
 SEARCH_TOL = 1e-4  # largest derivative of log(value) that is left: steps are right to 1e-4 or so
 PROGRESS = 2e-3  # the search ends when the number of steps falls by less, as a share
-CHUNK_NUMBERS = 1 << 18  # moments that are kept at once while a run is followed
+CHUNK_NUMBERS = 1 << 18  # moments that are stored at once while a run is followed
 STALLED = 0.999  # a stretch that doubles the run and leaves more than this share will not arrive
 # So many steps are taken before that: near the edge of stability a value may rise at first.
 STEPS_BEFORE_JUDGED = 512
@@ -152,7 +152,7 @@ class FewestSteps:
             value, gradient = value_and_gradient(self.dynamics, _constant(T, u, zeta0_2))
         if not 0.0 < value < math.inf or not np.isfinite(gradient).all():
             return LOST, np.zeros(u.size)
-        slopes = pulled_back(one, gradient[:3].sum(axis=1, keepdims=True) / value)
+        slopes = gradient_of_coordinates(one, gradient[:3].sum(axis=1, keepdims=True) / value)
         slopes[self.free :] = 0.0
         return math.log(value), slopes
 
@@ -168,10 +168,10 @@ class FewestSteps:
         while k < most:
             length = min(max(k, 16), longest, most - k)
             table = _constant(length, u, zeta0_2)
-            kept = np.empty((length, *state.shape))
+            states = np.empty((length, *state.shape))
             with np.errstate(all="ignore"):
-                self.dynamics.forward(table, state, kept)
-                values = np.append(self.dynamics.values(kept[1:]), self.dynamics.value(state))
+                self.dynamics.forward(table, state, states)
+                values = np.append(self.dynamics.values(states[1:]), self.dynamics.value(state))
             if not np.isfinite(values).all():
                 return math.inf
             below = np.flatnonzero(values <= self.level)

@@ -21,7 +21,7 @@ from .curves import expected
 from .model import BatchFacts, ExactModel, Model, exact_model
 from .moments import FloatArray
 
-GAIN_STEPS = 1 << 14  # the same where only the gain of momentum on all rows is asked for
+GAIN_STEPS = 1 << 14  # the same for the gain of momentum on all rows alone
 LEAST_GAIN = 1.05  # Momentum that saves fewer steps is said to save none.
 SIZES = 8  # batches of a curve, unless they are given
 BELOW = 8.0  # the smallest of them is the formula's useful batch over this

@@ -25,7 +25,7 @@ from .search import (
     conjugate_gradients,
     coordinates,
     descend,
-    pulled_back,
+    gradient_of_coordinates,
     search,
     search_from,
     table_of,
@@ -226,7 +226,7 @@ class Case:
         """The same in the coordinates of the search."""
         table = table_of(u)
         value, gradient = self.log_value(table, dynamics)
-        return value, pulled_back(table, gradient)
+        return value, gradient_of_coordinates(table, gradient)
 
     def tables(self, T: int) -> list[Table]:
         """The tables of the registry that end lowest, the lowest first."""
@@ -241,8 +241,9 @@ class Case:
                 except ValueError:  # the method refuses so short a run
                     continue
                 found.append(built.table)
-        if isinstance(self.dynamics, Means):
-            found.append(conjugate_gradients(self.dynamics, T))
+        means = self.dynamics.noise_free
+        if means is not None:
+            found.append(conjugate_gradients(means, T))
         ranked = sorted((self.log_value(table)[0], i) for i, table in enumerate(found))
         return [found[i] for value, i in ranked[:STARTS] if value < LOST]
 
@@ -259,8 +260,9 @@ def _smoothed(case: Case, means: Means, table: Table) -> Table:
 
 def _single(case: Case, T: int, tol: float) -> BestSchedule:
     starts = case.tables(T)
-    if starts and isinstance(case.dynamics, Means):
-        starts.append(_smoothed(case, case.dynamics, starts[-1]))
+    means = case.dynamics.noise_free
+    if starts and means is not None:
+        starts.append(_smoothed(case, means, starts[-1]))
     if not starts:
         raise ValueError(
             "best_schedule: every table of the registry overflows or ends at 0 here; start away "
@@ -303,7 +305,7 @@ def _budgeted(
     free = Budget(case.dynamics, T, rows, model.n)
     starts = free.starts(coordinates(equal.schedule.table))
     u, _, _, path = search_from(free.at, starts, tol, columns=4)
-    batches = free.whole(u[3 * T :])
+    batches = free.rounded(u[3 * T :])
     polish = partial(free.at_batches, batches)
     u, value, left, more = search_from(polish, [u[: 3 * T]], tol)
     if math.exp(value) > equal.value:

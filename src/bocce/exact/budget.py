@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..schedules.schedule import FloatArray, Table
 from .adjoint import Dynamics, value_and_gradient
-from .search import pulled_back, table_of
+from .search import gradient_of_coordinates, table_of
 
 LOST = 700.0  # stands for the logarithm of a value that has overflown
 RAMP = 1.5  # v of the ramp that a search begins from runs from -RAMP to RAMP
@@ -57,13 +57,13 @@ class Budget:
         value, gradient = self._value(table, self.zeta0_2(b))
         slope = gradient[3] * self._slope(b) * (self.rows - self.T)
         along = share * (slope - share @ slope)
-        return value, np.concatenate([pulled_back(table, gradient[:3]), along])
+        return value, np.concatenate([gradient_of_coordinates(table, gradient[:3]), along])
 
     def at_batches(self, b: npt.NDArray[np.int64], u: FloatArray) -> tuple[float, FloatArray]:
         """The same in the 3 T coordinates of the table, the batches being given."""
         table = table_of(u)
         value, gradient = self._value(table, self.zeta0_2(b.astype(np.float64)))
-        return value, pulled_back(table, gradient[:3])
+        return value, gradient_of_coordinates(table, gradient[:3])
 
     def _value(self, table: Table, zeta0_2: FloatArray) -> tuple[float, FloatArray]:
         with np.errstate(all="ignore"):
@@ -72,7 +72,7 @@ class Budget:
             return LOST, np.zeros_like(gradient)
         return math.log(value), gradient / value
 
-    def whole(self, v: FloatArray) -> npt.NDArray[np.int64]:
+    def rounded(self, v: FloatArray) -> npt.NDArray[np.int64]:
         """The batches as integers, at most n, that take no more than the budget."""
         most = np.inf if self.n is None else float(self.n)
         real = np.minimum(self.batches(v), most)

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .. import _checks
 from ..problems import Problem
 from ..sampling import batch_rows
 from ..schedules import Method, Schedule
 from ..theory.batch import zeta2
-from ..theory.finite import start_of
 from . import gaussian, row_walk
 from .adjoint import Dynamics, GaussianMoments, Means, RowMoments
 from .gaussian import Gaussian
@@ -27,7 +27,7 @@ Model: TypeAlias = Problem | Gaussian
 
 @dataclass(frozen=True)
 class BatchFacts:
-    """What `theory.useful_batch` is told about a model.
+    """What `theory.useful_batch` needs of a model.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class ExactModel(ABC):
 
     @abstractmethod
     def start_with(self, start: npt.ArrayLike | None) -> None:
-        """Start as ``best_schedule`` is told: coefficients, or squared errors by eigenvalue."""
+        """The start of ``best_schedule``: coefficients, or squared errors by eigenvalue."""
 
     @abstractmethod
     def sampling(self, batch_size: int | float) -> tuple[int, float]:
@@ -163,7 +163,7 @@ class OfSpectrum(ExactModel):
 
 
 class OfRows(ExactModel):
-    """A least-squares problem; it starts at 0 unless it is told otherwise."""
+    """A least-squares problem; it starts at 0 unless w0 is given."""
 
     def __init__(self, where: str, model: Problem) -> None:
         require_plain(where, model)
@@ -173,7 +173,7 @@ class OfRows(ExactModel):
         self.w0 = np.zeros(model.d)
 
     def start_at(self, w0: npt.ArrayLike | None) -> None:
-        self.w0 = start_of(self.where, w0, self.model.d)
+        self.w0 = _checks.start(self.where, w0, self.model.d)
 
     def start_with(self, start: npt.ArrayLike | None) -> None:
         self.start_at(start)

@@ -121,17 +121,19 @@ def row_blocks(p: Problem, width: int, numbers: int) -> Iterator[tuple[slice, De
             yield rows, block
 
 
+def _no_least_squares(where: str, name: str) -> TypeError:
+    return TypeError(
+        f"{where}: p={name} must be a LeastSquares problem, moments close for "
+        "quadratics alone; run bocce.minimize over several seeds instead."
+    )
+
+
 def require_plain(where: str, p: Problem) -> None:
     """Refuse what has no exact moments: other losses, weights, penalties by column."""
-    if not (isinstance(p, Problem) and p.loss.quadratic):
-        if isinstance(p, Problem):
-            name = p.loss.problem_name
-        else:
-            name = type(p).__name__
-        raise TypeError(
-            f"{where}: p={name} must be a LeastSquares problem, moments close for "
-            "quadratics alone; run bocce.minimize over several seeds instead."
-        )
+    if not isinstance(p, Problem):
+        raise _no_least_squares(where, type(p).__name__)
+    if not p.loss.quadratic:
+        raise _no_least_squares(where, p.loss.problem_name)
     if p.intercept:
         raise ValueError(
             f"{where}: p has an intercept, must have none; give X a column of ones instead, which "
@@ -149,7 +151,7 @@ def require_plain(where: str, p: Problem) -> None:
 
 
 def frame_of(where: str, p: Problem) -> Eigenframe:
-    """Eigenbasis, spectrum and residuals of a least-squares problem, memory asked for first."""
+    """Eigenbasis, spectrum and residuals of a least-squares problem, memory checked first."""
     require_plain(where, p)
     _require_memory(where, p.d, 8 * MATRICES * p.d**2, "streamed moments")
     spectrum, vectors = eigh(p.gram)
@@ -171,9 +173,9 @@ class Streamed:
         self.frame = frame
         self.numbers = numbers
         self.triangle = Triangle(frame.rank)
-        self.pull = frame.basis.T @ frame.p.combine(frame.residual) / frame.p.n  # c
+        self.mean_gradient = frame.basis.T @ frame.p.combine(frame.residual) / frame.p.n  # c
         second = self._mean_square(lambda rows, block: frame.residual[rows] ** 2)
-        self.at_minimiser = second - np.outer(self.pull, self.pull)
+        self.at_minimiser = second - np.outer(self.mean_gradient, self.mean_gradient)
 
     def _mean_square(self, weigh: Callable[[slice, Design], FloatArray]) -> FloatArray:
         """E[weight z z^T] in one pass, the weights of a block made while it is in the cache."""
@@ -205,9 +207,14 @@ class Streamed:
 
         return self._mean_square(weigh)
 
+    @property
+    def tabulated(self) -> Tabulated | None:
+        """N as a table, where it is one."""
+        return None
+
     def covariance(self, P: FloatArray, m: FloatArray) -> FloatArray:
         lam0 = self.frame.lam0
-        cross = np.outer(lam0 * m, self.pull)
+        cross = np.outer(lam0 * m, self.mean_gradient)
         curved = self._rows(P, m) - lam0[:, None] * P * lam0
         return curved + cross + cross.T + self.at_minimiser
 
@@ -229,7 +236,7 @@ class Tabulated:
         quartic = np.zeros((t.D, t.D))
         cubic = np.zeros((t.D, t.d))
         constant = np.zeros(t.D)
-        pull = np.zeros(t.d)
+        mean_gradient = np.zeros(t.d)
         for rows, block in row_blocks(frame.p, t.D, numbers):
             Z = block @ frame.basis
             r = frame.residual[rows]
@@ -237,14 +244,18 @@ class Tabulated:
             quartic += squares.T @ squares
             cubic += squares.T @ (r[:, None] * Z)
             constant += squares.T @ r**2
-            pull += r @ Z
-        pull /= frame.p.n
+            mean_gradient += r @ Z
+        mean_gradient /= frame.p.n
         quartic /= frame.p.n
         diagonal = np.arange(t.D)
         quartic[diagonal, diagonal] -= frame.lam0[t.rows] * frame.lam0[t.columns]
         self.quartic = quartic
-        self.cubic = _mean_pull(t, frame.lam0, pull) - 2.0 * cubic / frame.p.n
-        self.constant = constant / frame.p.n - t.pack(np.outer(pull, pull))
+        self.cubic = _mean_gradient_table(t, frame.lam0, mean_gradient) - 2.0 * cubic / frame.p.n
+        self.constant = constant / frame.p.n - t.pack(np.outer(mean_gradient, mean_gradient))
+
+    @property
+    def tabulated(self) -> Tabulated | None:
+        return self
 
     def covariance(self, P: FloatArray, m: FloatArray) -> FloatArray:
         packed = self.quartic @ self.triangle.pack(P) + self.cubic @ m + self.constant
@@ -256,15 +267,15 @@ class Tabulated:
 
 RowNoise: TypeAlias = Streamed | Tabulated
 # Of each problem that is alive, its table if that is small: several curves share it.
-_kept: WeakKeyDictionary[Problem, Tabulated] = WeakKeyDictionary()
+_tables: WeakKeyDictionary[Problem, Tabulated] = WeakKeyDictionary()
 
 
-def _mean_pull(t: Triangle, lam0: FloatArray, pull: FloatArray) -> FloatArray:
+def _mean_gradient_table(t: Triangle, lam0: FloatArray, mean_gradient: FloatArray) -> FloatArray:
     """The D x d matrix of m -> A_0 m c^T + c m^T A_0."""
     table = np.zeros((t.D, t.d))
     places = np.arange(t.D)
-    np.add.at(table, (places, t.rows), lam0[t.rows] * pull[t.columns] * t.scale)
-    np.add.at(table, (places, t.columns), lam0[t.columns] * pull[t.rows] * t.scale)
+    np.add.at(table, (places, t.rows), lam0[t.rows] * mean_gradient[t.columns] * t.scale)
+    np.add.at(table, (places, t.columns), lam0[t.columns] * mean_gradient[t.rows] * t.scale)
     return table
 
 
@@ -314,9 +325,9 @@ def noise_of(where: str, frame: Eigenframe, products: int) -> RowNoise:
     r = frame.rank
     fits = table_bytes(r) <= memory_budget()
     if fits and table_cost(n, r, products) <= stream_cost(n, r, products):
-        table = _kept.get(frame.p) or Tabulated(frame)
+        table = _tables.get(frame.p) or Tabulated(frame)
         if 8.0 * table.triangle.D**2 <= KEPT_BYTES:
-            _kept[frame.p] = table
+            _tables[frame.p] = table
         return table
     _require_memory(where, r, 8.0 * (MATRICES * r**2 + 3 * BLOCK_NUMBERS), "streamed moments")
     return Streamed(frame)

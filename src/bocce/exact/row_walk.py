@@ -70,8 +70,9 @@ def moments(
     lam: FloatArray, noise: RowNoise | None, zeta0_2: Batches, schedule: Schedule, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """bias2 (T + 1,) and [error2, grad2, gap] (T + 1, 3)."""
-    if isinstance(noise, Tabulated) and schedule.T >= COMPILED_STEPS:
-        means, variances = compiled_walk(lam, noise, zeta0_2, schedule, start)
+    table = None if noise is None else noise.tabulated
+    if table is not None and schedule.T >= COMPILED_STEPS:
+        means, variances = compiled_walk(lam, table, zeta0_2, schedule, start)
     else:
         means, variances = plain_walk(lam, noise, zeta0_2, schedule, start)
     squares = means * means
@@ -100,7 +101,7 @@ def compiled_walk(
     table = with_batches(schedule.table, zeta0_2)
     moments = (lam, noise.quartic, noise.cubic, noise.constant)
     state = _kernel.rest(start, noise.triangle.d)
-    kept = np.empty((0, 0))
+    states = np.empty((0, 0))
     found: tuple[FloatArray, FloatArray]
-    found = compiled(_kernel.walk)(table, *moments, state, kept)
+    found = compiled(_kernel.walk)(table, *moments, state, states)
     return found

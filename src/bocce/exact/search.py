@@ -62,7 +62,7 @@ def table_of(u: FloatArray) -> Table:
     return np.exp(log_alpha), -np.expm1(slack), np.expm1(look)
 
 
-def pulled_back(table: Table, gradient: FloatArray) -> FloatArray:
+def gradient_of_coordinates(table: Table, gradient: FloatArray) -> FloatArray:
     """Derivatives in the coordinates of `coordinates`, from those in the table."""
     alpha, beta, theta = table
     return np.concatenate(

@@ -22,7 +22,7 @@ Three = tuple[float, float, float]  # alpha, beta, theta
 LANCZOS_PRODUCTS = 60  # products that one eigenvalue or one solve takes, for the cost model
 ROOT_EVALUATIONS = 12  # eigenvalues that one rate takes, for the cost model
 LARGEST_STEP = 1e60  # of alpha lambda_max (1 + theta): its fourth power is still a float
-NEAREST = 1e-10  # how near the noise-free radius a rate is told apart from it
+NEAREST = 1e-10  # a rate so near the noise-free radius counts as equal to it
 
 
 @dataclass(frozen=True)

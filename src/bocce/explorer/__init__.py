@@ -28,7 +28,7 @@ def script(names: tuple[str, ...]) -> str:
 
 
 def page(data: dict[str, Any] | None = None) -> str:
-    """The whole page as one HTML text.
+    """The page as one HTML text.
 
     Parameters
     ----------
@@ -107,9 +107,9 @@ def describe(p: Problem, name: str = "data", source: str = "problem") -> dict[st
     w = p.minimiser()
     noise = p.row_gradient_mean2(w)
     spectrum, basis = np.linalg.eigh(p.hessian(w) + np.diag(p.ridges))
-    kept = spectrum > p.width * np.finfo(float).eps * spectrum[-1]
-    spectrum, L = spectrum[kept], float(spectrum[-1])
-    error2 = (basis[:, kept].T @ w) ** 2
+    nonzero = spectrum > p.width * np.finfo(float).eps * spectrum[-1]
+    spectrum, L = spectrum[nonzero], float(spectrum[-1])
+    error2 = (basis[:, nonzero].T @ w) ** 2
     distance2 = float(error2.sum())
     if distance2 > 0.0:
         start = error2 / distance2

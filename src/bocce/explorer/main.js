@@ -265,7 +265,7 @@ function listen_to_readouts() {
 
 // -- story, presets, copies, theme ------------------------------------------------------------------
 
-function tell(number) {
+function mark_figure(number) {
   const { name, view, formula, proof } = number ? SCREENS[number - 1] : PLAY;
   find("#screen-title").textContent = number ? `${number}. ${name}` : name;
   find("#screen-formula").innerHTML = formula ? `${formula} <span>Proof: ${proof_link(proof)}</span>` : "";
@@ -274,7 +274,7 @@ function tell(number) {
     button.setAttribute("aria-current", "step");
     find("#screens").scrollLeft = button.offsetLeft - 40;
   });
-  document.querySelectorAll("figure").forEach((figure) => figure.classList.toggle("told", figure.id === `view-${view}`));
+  document.querySelectorAll("figure").forEach((figure) => figure.classList.toggle("marked", figure.id === `view-${view}`));
   find("#back").disabled = number <= 1;
   find("#next").textContent = number === 0 ? "The story →" : number === SCREENS.length ? "Play" : "Next →";
 }
@@ -282,7 +282,7 @@ function tell(number) {
 function go(number) {
   const theme = page.state.theme;
   Object.assign(page.state, DEFAULTS, { theme }, SCREENS[number - 1].state, { screen: number });
-  tell(number);
+  mark_figure(number);
   set({}, false);
 }
 
@@ -293,7 +293,7 @@ function listen_to_story() {
   find("#next").addEventListener("click", () => {
     if (page.state.screen < SCREENS.length) return go(page.state.screen + 1);
     page.state.screen = 0;
-    tell(0);
+    mark_figure(0);
     find("#batch").focus();
   });
   const list = presets(), preset = find("#preset");
@@ -304,7 +304,7 @@ function listen_to_story() {
     const [, patch, data] = list[preset.value - 1];
     if (data) page.data = data;
     set({ ...DEFAULTS, theme: page.state.theme, ...patch, screen: 0 }, false);
-    tell(0);
+    mark_figure(0);
     preset.value = "";
   });
 }
@@ -357,13 +357,13 @@ function start() {
   addEventListener("hashchange", () => {
     page.state = from_address(location.hash);
     use_theme();
-    tell(page.state.screen);
+    mark_figure(page.state.screen);
     set({}, false);
   });
   new ResizeObserver(() => set({}, false)).observe(find(".views"));
   addEventListener("beforeprint", () => redraw(false));
   use_theme();
-  tell(page.state.screen);
+  mark_figure(page.state.screen);
   redraw(true);
 }
 

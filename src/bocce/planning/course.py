@@ -84,5 +84,5 @@ def _average(theta: Array) -> Array:
     """The weight of each y_k in w_{T-1}; they sum to 1."""
     share = 1.0 / (1.0 + theta)
     share[0] = 1.0  # y_0 = w_0
-    kept = np.append(np.cumprod((1.0 - share[1:])[::-1])[::-1], 1.0)
-    return np.asarray(share * kept)
+    survives = np.append(np.cumprod((1.0 - share[1:])[::-1])[::-1], 1.0)
+    return np.asarray(share * survives)

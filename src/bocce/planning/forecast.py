@@ -81,10 +81,10 @@ class PlannedStage:
 
 
 class Trial(NamedTuple):
-    """A run on all rows of ``problem``, a sample of the data (or the data, if ``whole``)."""
+    """A run on all rows of ``problem``, a sample of the data (or the data, if ``all_rows``)."""
 
     problem: Problem
-    whole: bool
+    all_rows: bool
     w: Array  # the variables where it ended
     steps: int  # taken until the tolerance was met
     met: bool  # was it? Or, without one, did the run end by itself?
@@ -123,8 +123,8 @@ def stages(p: Problem, controller: Controller, first: Stage, tried: Trial) -> li
     if isinstance(steps, PlaneSteps):
         if tried.inner and not steps.inner:  # plain steps were not tried
             return [PlannedStage(PLANE.name, first.count, p.n, False)]
-        return [_plane(p, first.count, tried, tried.whole)]
-    three = longest(steps) if isinstance(steps, Schedule) else ()
+        return [_plane(p, first.count, tried, tried.all_rows)]
+    three = () if first.table is None else longest(first.table)
     if not isinstance(controller, Doubling):
         return [PlannedStage(first.name, steps.T, first.batch, True, *three)]
     if not (controller.brief or controller.wants_tol):  # batches until all that may be is spent
@@ -226,6 +226,11 @@ class PlanFacts:
             floor = 0.0
         return cls(tried, accuracy, None if design is None else c, design, chi2, floor)
 
+    @property
+    def mu(self) -> float | None:
+        """The curvature that the steps of auto are made for."""
+        return None if self.design is None else self.design.mu
+
     def at(self, b: int) -> Design:
         """The steps of auto in batches of b rows."""
         assert self.design is not None
@@ -278,8 +283,8 @@ class Expectation:
     quadratic near the minimiser), or "none". ``gap`` is E f(w_T) - f* over f(w_0) - f*, or a bound
     on it. ``critical`` is the real number b_c of the longest step: batches of at most so many rows
     diverge; infinite where all rows diverge. ``certified_rows``: from so many rows on the longest
-    step is certified to be stable. ``steps``: the first k from which on the gap is at most what was
-    asked for, None if there is none up to T. What is not known is None.
+    step is certified to be stable. ``steps``: the first k from which on the gap is at most the
+    accuracy, None if there is none up to T. What is not known is None.
     """
 
     by: str

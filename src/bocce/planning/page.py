@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .. import messages
+from ..messages import said
 from ..problems import Constants, Problem
 from .forecast import PlannedStage
 from .reasons import steepest
@@ -44,7 +46,7 @@ def page(plan: Plan) -> str:
     if plan.recommended is not None:
         parts.append("\n".join(_costs(plan)))
     elif plan.sweep:
-        parts.append(_filled(_too_dear(plan)))
+        parts.append(_filled(messages.NO_BATCH.format(f=PageFacts(plan))))
     if plan.useful is not None:
         parts.append(_filled(str(plan.useful)))
     if plan.constants is not None and plan.mu is not None:
@@ -68,47 +70,55 @@ def _run(plan: Plan) -> Iterator[str]:
     yield "What a run with these arguments does:"
     for place, stage in enumerate(plan.stages, 1):
         yield _filled(f"{place}. {_stage(stage, plan)}", "  ", "     ")
-    spent = "the number of passes over the data is not known in advance"
-    if plan.passes is not None:
-        amount = _count(plan.passes)
-        spent = f"{_nearly(plan)}{amount} pass{'es' * (amount != '1')} over the data"
-    stops = f"It stops when the gradient's norm is {plan.tol:g} times the first: "
-    yield _filled(f"{stops if plan.tol > 0 else 'In all '}{spent}.", "  ", "  ")
-    if plan.certified_error is not None and not _diverges(plan):
-        certified = (
-            f"Certified: after {plan.T or plan.stages[0].steps:,} steps at b = "
-            f"{plan.batch_size:,} the error is at most {plan.certified_error:.2g} in root mean "
-            "square."
-        )
-        yield _filled(certified, "  ", "  ")
+    facts = PageFacts(plan)
+    for sentence in said(messages.PROSPECTS, facts):
+        yield _filled(sentence, "  ", "  ")
+
+
+class PageFacts:
+    """The facts of the sentences on the page of a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.tol = plan.tol
+        self.accuracy = plan.accuracy
+        self.batch_size = plan.batch_size
+        self.cheapest = plan.cheapest
+        self.error = plan.certified_error
+        self.certified = plan.certified_error is not None and not _diverges(plan)
+        self.T = plan.T or plan.stages[0].steps
+
+    @property
+    def spent(self) -> str:
+        """The passes of the run."""
+        if self.plan.passes is None:
+            return "the number of passes over the data is not known in advance"
+        amount = _count(self.plan.passes)
+        return f"{_nearly(self.plan)}{amount} pass{'es' * (amount != '1')} over the data"
+
+    @property
+    def cheapest_passes(self) -> str:
+        """The passes that the cheapest batch size needs."""
+        evaluations = {point.batch_size: point.evaluations for point in self.plan.sweep}
+        return _count(evaluations[self.cheapest] / self.plan.n)
 
 
 def _stage(stage: PlannedStage, plan: Plan) -> str:
-    if stage.steps is None:
-        count = "steps"
-    else:
+    count = "steps"
+    if stage.steps is not None:
         count = f"{stage.steps:,} step{'s' * (stage.steps != 1)}"
     if stage.on_all_rows:
-        if stage.steps is None:
-            count = count
-        else:
-            count = _nearly(plan) + count
-        return f"plane: {count} on all {plan.n:,} rows, each with the best step size and momentum"
-    if stage.batch == plan.n:
-        rows = f"all {plan.n:,} rows"
-    else:
-        rows = f"batches of {stage.batch:,} rows"
+        about = "" if stage.steps is None else _nearly(plan)
+        rows = f"all {plan.n:,} rows, each with the best step size and momentum"
+        return f"plane: {about}{count} on {rows}"
+    rows = f"all {plan.n:,} rows" if stage.batch == plan.n else f"batches of {stage.batch:,} rows"
     if not stage.certain and len(plan.stages) > 1:
-        more = " or more"
-    else:
-        more = ""
-    line = f"{stage.method}: {count}{more} in {rows}"
+        count += " or more"
+    line = f"{stage.method}: {count} in {rows}"
     if stage.alpha is not None:
         line += f"; step {stage.alpha:.3g}, momentum {stage.beta:.4g}"
-        if stage.theta:
-            line += f", lookahead {stage.theta:.4g}"
-        else:
-            line += ""
+    if stage.theta:
+        line += f", lookahead {stage.theta:.4g}"
     return line
 
 
@@ -121,24 +131,9 @@ def _nearly(plan: Plan) -> str:
     return "about "
 
 
-def _too_dear(plan: Plan) -> str:
-    cheapest = next(x for x in plan.sweep if x.batch_size == plan.cheapest)
-    return (
-        "No batch size is recommended: with T or a batch size given, steps are taken in the "
-        f"columns as they are, and even the cheapest batch ({plan.cheapest:,} rows) would need "
-        f"{_count(cheapest.evaluations / plan.n)} passes to relative error {plan.accuracy:g}. "
-        "Columns of very different size, or columns that nearly depend on one another, are the "
-        "cause: standardise the columns first, or leave T and the batch size out."
-    )
-
-
 def _costs(plan: Plan) -> Iterator[str]:
     """The sweep, thinned to the sizes that stand out and a few between."""
-    yield _filled(
-        f"Cost of a fixed batch size with auto: steps and passes to relative error "
-        f"{plan.accuracy:g} (recommended: few passes, and then few steps; full speed: larger "
-        "batches save few steps):"
-    )
+    yield _filled(messages.COSTS.format(f=PageFacts(plan)))
     yield f"  {'rows':>11}  {'steps':>11}  {'passes':>8}"
     chosen = {plan.sweep[-1].batch_size, plan.cheapest, plan.recommended, plan.knee}
     chosen |= {point.batch_size for point in plan.sweep[:: max(1, len(plan.sweep) // 7)]}

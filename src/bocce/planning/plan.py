@@ -11,7 +11,6 @@ import numpy as np
 
 from .. import _checks, _html, _pictures, theory
 from .._pictures import Axes
-from ..control import Stage
 from ..problems import Problem
 from ..run.controllers import controller_of, frame_of
 from ..run.request import CheckedRequest, Request
@@ -207,33 +206,37 @@ def plan(
     if not isinstance(method, str):
         raise TypeError(f"plan: method={method!r} must be a registry name, such as 'auto'.")
     tol = usual_tol(T) if tol is None else tol
-    asked = Request(method, T, batch_size, tol=tol, passes=passes, memory=memory)
-    request = asked.checked(p, "plan")
+    wanted = Request(method, T, batch_size, tol=tol, passes=passes, memory=memory)
+    request = wanted.checked(p, "plan")
     inner = frame_of(p, request).problem(p)
     controller = controller_of(inner, request, np.zeros(inner.shape))
-    first = controller.next(None)
-    assert isinstance(first, Stage)
+    controller.next(None)
+    first = controller.current()
     facts = PlanFacts.of(p, forecast.trial(p, request.tol, request.memory), accuracy)
     stages = forecast.stages(p, controller, first, facts.trial)
+    table = first.table
     outlook = Outlook()
-    if isinstance(first.steps, Schedule) and not controller.open_ended:
-        outlook = _outlook(p, request, first.steps, first.batch, facts)
+    if table is not None and not controller.open_ended:
+        outlook = _outlook(p, request, table, first.batch, facts)
     run = _run(method, stages, request, facts, outlook, p.n)
-    data = PlannedData(
+    data = _data(p, facts)
+    batches = batch_sizes(p, facts)
+    words = Grounds(run, batches, data, outlook, p, request, facts).words()
+    if table is not None and request.facts.guarded:
+        words = f"{Course(table).sentence()} {words}"
+    return Plan(run, batches, data, outlook, words, table)
+
+
+def _data(p: Problem, facts: PlanFacts) -> PlannedData:
+    return PlannedData(
         problem=page.problem(p),
         n=p.n,
         d=p.d,
         constants=facts.constants,
         how=page.how(facts.constants),
-        mu=None if facts.design is None else facts.design.mu,
+        mu=facts.mu,
         chi2=facts.chi2,
     )
-    batches = batch_sizes(p, facts)
-    words = Grounds(run, batches, data, outlook, p, request, facts).words()
-    table = first.steps if isinstance(first.steps, Schedule) else None
-    if table is not None and request.facts.guarded:
-        words = f"{Course(table).sentence()} {words}"
-    return Plan(run, batches, data, outlook, words, table)
 
 
 def _outlook(

@@ -125,7 +125,7 @@ class Grounds:
     def sampled(self) -> bool:
         """Does the number of steps come from a sample of the rows?"""
         certain = all(stage.certain for stage in self.run.stages)
-        return not (self.facts.trial.whole or certain)
+        return not (self.facts.trial.all_rows or certain)
 
     @property
     def guard(self) -> str:

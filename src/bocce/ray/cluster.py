@@ -1,4 +1,4 @@
-"""Ray itself: connecting, what may be asked of a cluster, and calls that outlive lost machines."""
+"""Ray itself: connecting, what a cluster is used for, and calls that outlive lost machines."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def check_parts(count: int) -> None:
 
 
 def insist(ask: Callable[[], Any]) -> Any:
-    """What ``ask`` gives, asked again where an answer was lost on a machine that is gone.
+    """What ``ask`` gives; it is called again where an answer was lost on a machine that is gone.
 
     A worker that has not enough memory for its part would not have it the next time either.
     """

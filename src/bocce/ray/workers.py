@@ -103,7 +103,7 @@ class Worker:
     def __init__(self, loss: Any, l2: float, intercept: bool) -> None:
         self.facts = (loss, l2, intercept)
         self.own: Problem | None = None
-        self.framed: tuple[Any, Any] = (None, None)  # in the variables last asked in
+        self.framed: tuple[Any, Any] = (None, None)  # in the variables of the last call
         self.key: Key = (0, 0)  # the last message on scores that was answered
         self.answer: Answer | None = None
         self.scores: Any = None

@@ -183,16 +183,16 @@ def lookahead_table(
     [0.331, 0.276, 0.057, 0.057]
     """
     k = np.arange(T, dtype=np.float64)
-    L_m, kappa_m, whole = batch_constants(L, mu, L_max, kappa_tilde, zeta2)
-    alpha, beta, theta = _with_memory(np.minimum(whole, k + 2.0), L_m, kappa_m)
+    L_m, kappa_m, full = batch_constants(L, mu, L_max, kappa_tilde, zeta2)
+    alpha, beta, theta = _with_memory(np.minimum(full, k + 2.0), L_m, kappa_m)
     if zeta2 > 0.0:  # the full batch has no noise to average out
-        K = how.start(2.0 * whole, T)
-        c = min(whole, K + 2.0)
+        K = how.start(2.0 * full, T)
+        c = min(full, K + 2.0)
         effective = 0.5 * (1.0 + c / kappa_m) / L_m
         t = np.maximum(k - K, 0.0)
-        # a curvature that needs a longer first part than T cannot be told from a smaller one
-        seen = kappa_m * L_m / min(whole, max(1.0, 0.5 * T / how.after)) ** 2
-        slowing = 1.0 + seen * effective * t / how.forgetting
+        # a curvature that needs a longer first part than T has the effect of a smaller one
+        visible = kappa_m * L_m / min(full, max(1.0, 0.5 * T / how.after)) ** 2
+        slowing = 1.0 + visible * effective * t / how.forgetting
         steps = np.maximum(how.shortest / L_m, effective / slowing)
         later = with_step(c + how.growth * t, steps, 1.0 / L_m)
         alpha, beta, theta = (

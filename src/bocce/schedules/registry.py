@@ -110,7 +110,7 @@ class Method:
             ``problem.constants()``; rows of the data and of a batch; number of steps; whether the
             loss is quadratic.
         pilot : callable, optional
-            Finds the noise and the local spectrum; asked only for a method that takes them.
+            Finds the noise and the local spectrum; called only for a method that takes them.
 
         Returns
         -------

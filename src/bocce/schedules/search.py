@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .moments import at_rest, compiled, moments, pulled_back, with_batches
+from .moments import at_rest, compiled, moments, moments_backward, with_batches
 from .schedule import FloatArray, Table
 
 # Sizes of the search; none of them is a shape of the schedule.
@@ -31,7 +31,7 @@ RESTART_GAIN = 1e-3  # in the mean log gap: L-BFGS is begun again while that gai
 COARSE = 1000  # A longer run is searched in a quarter of its steps first.
 LONGEST = 200_000  # A longer run takes the knots of a shorter one as they are.
 LOG_STEP = 1e-5  # of log(1 - beta) and log(1 + theta), for the slope of the longest step
-LEAST_GAP = 1e-30  # of f(w_0) - f*: no gap is told from a smaller one
+LEAST_GAP = 1e-30  # of f(w_0) - f*: smaller gaps count as this one
 LOST = 700.0  # stands for the logarithm of a value that has overflown
 BOUNDS = ((-8.0, 30.0), (-18.0, 0.0), (0.0, 12.0))  # of v, log(1 - beta), log(1 + theta)
 
@@ -183,7 +183,7 @@ class Search:
         nothing = np.empty((0, 3, 0))
         last = at_rest(0.5 * twin.nodes)
         first = last.copy()
-        _, by_noise = compiled(pulled_back)(*known, 0.0, nothing, first)
+        _, by_noise = compiled(moments_backward)(*known, 0.0, nothing, first)
         # near 0 rounding may leave less than 0
         by_error = np.maximum(first[0], 0.0)
         gaps = np.add.outer(twin.starts @ by_error, twin.levels * max(by_noise, 0.0)) + LEAST_GAP
@@ -192,9 +192,9 @@ class Search:
         shares = 1.0 / (gaps * gaps.size)
         start = at_rest(shares.sum(axis=1) @ twin.starts)
         noise = float(shares.sum(axis=0) @ twin.levels)
-        kept = np.empty((self.T, *start.shape))
-        compiled(moments)(*known, noise, start, kept)
-        gradient, _ = compiled(pulled_back)(*known, noise, kept, last)
+        states = np.empty((self.T, *start.shape))
+        compiled(moments)(*known, noise, start, states)
+        gradient, _ = compiled(moments_backward)(*known, noise, states, last)
         alpha, beta, theta = table
         columns = slopes * (gradient[0] * alpha)
         columns[1] += gradient[1] * (beta - 1.0)

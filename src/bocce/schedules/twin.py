@@ -18,7 +18,7 @@ from .search import SamplingNoise, Twin, searched
 NODES = 32  # of a twin's spectrum
 LEVELS = (0.0, 1e-3, 1e-1, 3.0)  # of the noise, where it is not known
 FLAT_CURVATURE = 1e-14  # A curvature below this share of L is rounding.
-TABLES_KEPT = 256  # tables that are kept
+CACHED_TABLES = 256  # the tables in the cache
 # The search reads this many digits of its numbers: its minima are many, and rounding in a sum over
 # the rows would decide which one it finds.
 DIGITS = 8
@@ -46,7 +46,7 @@ def auto(
     log(E f(w_T) - f*) over starts and noises, inside ``theory.lookahead_certificate`` at every
     step. What is not known is averaged over: three spectra with the trace L_max - 2L and kappa~ - 2
     eigenvalues; the noises 0, 0.001, 0.1 and 3. A search takes a tenth of a second to seconds; its
-    table is kept for the next call.
+    table is cached for the next call.
 
     Guarantee: on least squares with L >= lambda_max every step is inside the certificate, so the
     schedule is mean-square stable at every batch size; reshuffled batches are not covered. A mu
@@ -101,7 +101,7 @@ def auto(
         (kappa_tilde,) = to_digits([kappa_tilde], up=True).tolist()
     if noise is not None:
         (noise,) = to_digits([noise]).tolist()
-    return _kept(zeta2, before, T, L, mu, L_max, kappa_tilde, given, noise, lookahead, name)
+    return _cached(zeta2, before, T, L, mu, L_max, kappa_tilde, given, noise, lookahead, name)
 
 
 def to_digits(values: npt.ArrayLike, up: bool = False) -> FloatArray:
@@ -121,8 +121,8 @@ def to_digits(values: npt.ArrayLike, up: bool = False) -> FloatArray:
     return np.floor(given / unit + 0.5) * unit
 
 
-@functools.lru_cache(maxsize=TABLES_KEPT)
-def _kept(
+@functools.lru_cache(maxsize=CACHED_TABLES)
+def _cached(
     zeta2: float,
     before: float | None,
     T: int,
@@ -143,7 +143,7 @@ def _kept(
     begin = None
     if before is not None:
         less = (T, L, mu, L_max, kappa_tilde, spectrum, noise, lookahead, name)
-        begin = _kept(before, None, *less).table
+        begin = _cached(before, None, *less).table
     if spectrum is None:
         nodes, counts = assumed(L, mu, L_max, kappa_tilde)
     else:
@@ -200,7 +200,7 @@ def assumed(
 
 
 def _onto(nodes: FloatArray, lam: FloatArray, times: float) -> FloatArray:
-    """Counts of the nodes for eigenvalues between them, each shared by two nodes; trace kept."""
+    """Counts of the nodes for eigenvalues between them, each shared by two nodes at equal trace."""
     place = np.log(lam / nodes[0]) / math.log(nodes[1] / nodes[0])
     left = np.clip(place.astype(int), 0, nodes.size - 2)
     share = np.clip(place - left, 0.0, 1.0)

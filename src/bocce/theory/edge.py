@@ -61,8 +61,8 @@ def edge(
             f"{where}: alpha={alpha!r}, lam={lam!r}, zeta2={zeta2!r} must be two numbers and one "
             "None; leave out the one that you ask for."
         )
-    asked = {"alpha": alpha, "lam": lam, "zeta2": zeta2, "L_max": L_max}
-    known = {name: value for name, value in asked.items() if value is not None}
+    given = {"alpha": alpha, "lam": lam, "zeta2": zeta2, "L_max": L_max}
+    known = {name: value for name, value in given.items() if value is not None}
     found = dict(zip(known, _rules.given(where, **known)))
     beta, theta = _rules.given(where, beta=beta, theta=theta)
     if L_max is None and zeta2 != 0.0:

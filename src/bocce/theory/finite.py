@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from .result import MEAN_SQUARE, Bound
 
 QUANTITIES = {"error": MEAN_SQUARE, "gap": "E f(w_T) - f*"}
 MOST_STEPS_WITHOUT_SPECTRUM = 10_000  # Without a spectrum the work grows as T^2, so T is limited.
+FRESH_ROWS = 2**53  # So many rows are as good as rows that are never drawn twice.
 NODES_A_DEGREE = 2  # Chebyshev nodes for each degree of the polynomials on the interval.
 
 
@@ -55,7 +56,7 @@ def certify(
     """An upper bound on E||w_T - w*||^2, or on E f(w_T) - f*, for any schedule on least squares.
 
     Along each eigenvalue lam of the Hessian the mean error m_k is known exactly. Weights W_k run
-    backwards from what is asked for, W_k = H_k^T W_{k+1} H_k + q_k v v^T, with
+    backwards from the quantity to bound, W_k = H_k^T W_{k+1} H_k + q_k v v^T, with
 
         q_k(lam) = alpha_k^2 zeta0^2 lam [c1 (L_max - lam) + c2 (kappa~ - 1)],
 
@@ -101,52 +102,101 @@ def certify(
     """
     where = "certify"
     _checks.choice(where, "of", of, QUANTITIES)
-    if n is None:
-        zeta2 = 1.0 / _checks.integer(where, "b", b, remedy="the number of fresh rows a step")
-    else:
-        zeta2 = sampling_noise(where, n, b)
-    (chi2,), remedy = _rules.given(where, chi2=chi2), "the mean of grad f_i(w*)^T A^-1 grad f_i(w*)"
-    chi_tilde2 = _checks.real(where, "chi_tilde2", chi_tilde2, least=0.0, remedy=remedy)
-    excess = math.inf
-    if kappa_tilde is not None:
-        excess = leverage_excess(*_rules.given(where, kappa_tilde=kappa_tilde))
     lam = _eigenvalues(where, spectrum, mu, lam_max)
     low = float(lam.min())
     high = float(lam.max())
-    L_max, _ = _rules.given(where, L_max=L_max, lam_max=high)
-    L_max = max(L_max, high)  # but for rounding
-    known: dict[str, Any] = {
-        "L": high,
-        "mu": low,
-        "L_max": L_max,
-        "kappa_tilde": kappa_tilde,
-        "b": b,
-    }
-    known["n"] = 2**53 if n is None else n  # so many rows are as good as fresh ones
+    sampling = _sampling(where, n, b, L_max, kappa_tilde, high)
+    noises = _noises(where, chi2, chi_tilde2, low, high)
     parts = _starts(where, error0, 1 if spectrum is None else lam.size)
-    apart = parts.size == lam.size and spectrum is not None
-    if spectrum is not None:
-        known |= {"spectrum": lam}
-    if apart and float(lam @ parts) > 0.0:
-        known |= {"noise": 2.0 * chi2 / float(lam.sum()) / float(lam @ parts)}
-    table = table_of(where, schedule, T, lambda method, T: known).table
-    rest = _both(where, chi2, chi_tilde2, low, high)
     inside = None
     if spectrum is None:
+        known = sampling.values(low, high)
+        table = table_of(where, schedule, T, lambda method, T: known).table
         lam, inside = _nodes(low, high, table[0].size, of)
-    order = np.argsort(-lam, kind="stable")
-    lam, parts = lam[order], parts[order] if apart else np.full(lam.size, parts[0])
+    else:
+        known = {**sampling.values(low, high), **_values(lam, parts, chi2)}
+        table = table_of(where, schedule, T, lambda method, T: known).table
+    start = Start.of(lam, parts, inside)
     with np.errstate(over="ignore", invalid="ignore"):
-        bias, start_only, whole = _swept(
-            table, lam, parts, apart, inside, (L_max, excess, zeta2), rest, of
-        )
-    if not math.isfinite(bias + whole):
+        found = _swept(table, start, sampling, noises, of)
+    return _bound(of, b, *found)
+
+
+class Sampling(NamedTuple):
+    """How rows are drawn, and how curved the most curved of them is."""
+
+    n: int
+    b: int
+    zeta2: float
+    L_max: float
+    kappa_tilde: float | None
+    excess: float  # see `leverage_excess`; infinite where kappa~ is not known
+
+    def values(self, mu: float, L: float) -> dict[str, Any]:
+        """The numbers that a method is built from."""
+        return {
+            "L": L,
+            "mu": mu,
+            "L_max": self.L_max,
+            "kappa_tilde": self.kappa_tilde,
+            "n": self.n,
+            "b": self.b,
+        }
+
+
+def _sampling(
+    where: str, n: int | None, b: int, L_max: float, kappa_tilde: float | None, lam_max: float
+) -> Sampling:
+    if n is None:
+        zeta2 = 1.0 / _checks.integer(where, "b", b, remedy="the number of fresh rows a step")
+        n = FRESH_ROWS
+    else:
+        zeta2 = sampling_noise(where, n, b)
+    excess = math.inf
+    if kappa_tilde is not None:
+        excess = leverage_excess(*_rules.given(where, kappa_tilde=kappa_tilde))
+    L_max, _ = _rules.given(where, L_max=L_max, lam_max=lam_max)
+    L_max = max(L_max, lam_max)  # but for rounding
+    return Sampling(n, b, zeta2, L_max, kappa_tilde, excess)
+
+
+def _values(lam: FloatArray, parts: FloatArray, chi2: float) -> dict[str, Any]:
+    """What a known spectrum adds to the numbers that a method is built from."""
+    gap = float(lam @ parts) if parts.size == lam.size else 0.0  # twice f(w_0) - f*
+    if gap > 0.0:
+        return {"spectrum": lam, "noise": 2.0 * chi2 / float(lam.sum()) / gap}
+    return {"spectrum": lam}
+
+
+class Start(NamedTuple):
+    """Decreasing eigenvalues, and the squared error along each of them at the start.
+
+    Where the parts are not known (``apart`` is false), each may be all of the squared error.
+    ``inside`` is None, or the factors of `_nodes`, where the eigenvalues are nodes of an interval.
+    """
+
+    lam: FloatArray
+    error: FloatArray
+    apart: bool
+    inside: list[FloatArray] | None
+
+    @classmethod
+    def of(cls, lam: FloatArray, parts: FloatArray, inside: list[FloatArray] | None) -> Start:
+        order = np.argsort(-lam, kind="stable")
+        apart = inside is None and parts.size == lam.size
+        error = parts[order] if apart else np.full(lam.size, parts[0])
+        return cls(lam[order], error, apart, inside)
+
+
+def _bound(of: str, b: int, bias: float, start_only: float, total: float) -> Bound:
+    """The bound from the bias, and what sampling adds without and with noise at the minimiser."""
+    if not math.isfinite(bias + total):
         why = (
             f"the weights grow without limit at b={b}: raise the batch, or lower the steps or the "
             "momentum"
         )
         return Bound(QUANTITIES[of], math.inf, math.inf, False, why)
-    noise = max(float(whole - start_only), 0.0)
+    noise = max(float(total - start_only), 0.0)
     return Bound(QUANTITIES[of], float(bias + start_only), noise, True, "all conditions hold")
 
 
@@ -179,10 +229,7 @@ def _starts(where: str, error0: Vector, size: int) -> FloatArray:
     """error0 as one number for each eigenvalue, or as one number (size 1)."""
     parts = _checks.floats(where, "error0", error0, "give ||w_0 - w*||^2").ravel()
     if parts.size not in (1, size) or not np.isfinite(parts).all() or parts.min() < 0.0:
-        if size == 1:
-            rule = "one number >= 0"
-        else:
-            rule = f"one number >= 0, or {size} of them"
+        rule = "one number >= 0" if size == 1 else f"one number >= 0, or {size} of them"
         raise ValueError(
             f"{where}: error0 of shape {parts.shape} must be {rule}: ||w_0 - w*||^2, or its parts "
             "along the eigenvectors of the given spectrum."
@@ -190,8 +237,11 @@ def _starts(where: str, error0: Vector, size: int) -> FloatArray:
     return parts
 
 
-def _both(where: str, chi2: float, chi_tilde2: float, mu: float, lam_max: float) -> FloatArray:
+def _noises(where: str, chi2: float, chi_tilde2: float, mu: float, lam_max: float) -> FloatArray:
     """chi^2 and chi~^2; one that was not given is bounded by the other."""
+    (chi2,) = _rules.given(where, chi2=chi2)
+    remedy = "the mean of grad f_i(w*)^T A^-1 grad f_i(w*)"
+    chi_tilde2 = _checks.real(where, "chi_tilde2", chi_tilde2, least=0.0, remedy=remedy)
     if chi2 == 0.0 or chi_tilde2 == 0.0:
         return np.array([max(chi2, lam_max * chi_tilde2), max(chi_tilde2, chi2 / mu)])
     if not (1.0 - 1e-9) * chi2 / lam_max <= chi_tilde2 <= chi2 / mu * (1.0 + 1e-9):
@@ -224,27 +274,18 @@ def _nodes(mu: float, lam_max: float, T: int, of: str) -> tuple[FloatArray, list
 
 
 def _swept(
-    table: Table,
-    lam: FloatArray,
-    start: FloatArray,
-    apart: bool,
-    inside: list[FloatArray] | None,
-    numbers: tuple[float, float, float],
-    rest: FloatArray,
-    of: str,
+    table: Table, start: Start, sampling: Sampling, noises: FloatArray, of: str
 ) -> tuple[float, float, float]:
-    """The bias, and what sampling adds without and with noise at the minimiser; lam decreases.
+    """The bias, and what sampling adds without and with noise at the minimiser.
 
     The lines c1 + c2/lam are chosen in a few ways, each of which is a bound; the best one counts.
     """
-    L_max, excess, zeta2 = numbers
-    known = excess < math.inf
-    finite = excess if known else 0.0  # times c2 = 0
-    m, fed = _sweep.compiled(_sweep.means)(table, lam, start, apart, L_max, finite)
-    if of == "error":
-        final = np.ones(lam.size)
-    else:
-        final = 0.5 * lam
+    lam, error, apart, inside = start
+    L_max = sampling.L_max
+    known = sampling.excess < math.inf
+    excess = sampling.excess if known else 0.0  # times c2 = 0
+    m, fed = _sweep.compiled(_sweep.means)(table, lam, error, apart, L_max, excess)
+    final = np.ones(lam.size) if of == "error" else 0.5 * lam
     bias = float((final * m * m).sum() if apart else (final * m * m).max())
     T = fed.shape[0]
     reach = np.empty((0, 2))
@@ -254,12 +295,10 @@ def _swept(
         fed = fed * inside[0][:T, None]
         reach = inside[1]
         if known:
-            aims += [np.zeros(T), _aim(fed + rest)]
-        else:
-            aims += []
+            aims += [np.zeros(T), _aim(fed + noises)]
     elif known:
-        aims = [np.full(T, excess / L_max), _aim(fed + rest)]
-    constants = (reach, L_max, finite, zeta2, *rest.tolist())
+        aims = [np.full(T, excess / L_max), _aim(fed + noises)]
+    constants = (reach, L_max, excess, sampling.zeta2, *noises.tolist())
     sweep = _sweep.compiled(_sweep.weights)
     found = [sweep(table, lam, final, fed, aim, *constants) for aim in aims]
     return bias, *min(found, key=lambda sums: math.inf if math.isnan(sums[-1]) else sums[-1])
@@ -317,67 +356,77 @@ def certify_run(
     True
     """
     where = "certify_run"
-    loss = getattr(p, "loss", None)
-    if loss is None or not loss.quadratic:
-        found = type(p).__name__ if loss is None else loss.problem_name
-        raise TypeError(
-            f"{where}: p={found} must be a LeastSquares problem, because weights are "
-            "known for quadratics alone; for convex losses see theory.certify_convex."
-        )
+    _check_least_squares(where, p)
     _checks.choice(where, "of", of, QUANTITIES)
     b = _rules.batch_rows(where, batch_size, p.n)
-    start = start_of(where, w0, p.width)
+    start = _checks.start(where, w0, p.width)
     best = p.minimiser()
     c = p.constants()
-    schedule = table_of(
-        where,
-        schedule,
-        T,
-        lambda method, T: method.values(c, n=p.n, b=b, T=T, pilot=lambda: p.pilot(start)),
-    )
-    error, chi2, (L_max, tilde) = start - best, p.row_gradient_mean2(best), c.sharpest
-    known = {"n": p.n, "b": b, "kappa_tilde": tilde, "of": of}
-    if not c.exact:
-        return _from_estimates(schedule, c, float(error @ error), {**known, "chi2": chi2})
-    least = p.ridges.min()  # added last, exactly
-    lam, vectors = np.linalg.eigh(p.gram + np.diag(p.ridges - least))
-    lam = np.maximum(lam, 0.0) + least
-    moves = lam > max(p.n, p.width) * np.finfo(float).eps * lam[-1]
+    schedule = _checked_table(where, p, schedule, b, T, start)
+    error = start - best
+    known = {"n": p.n, "b": b, "kappa_tilde": c.sharpest[1], "of": of}
+    if c.exact:
+        return _from_spectrum(p, schedule, best, error, known)
+    known["chi2"] = p.row_gradient_mean2(best)
+    return _from_estimates(schedule, c, float(error @ error), known)
+
+
+def _from_spectrum(
+    p: Any, schedule: Schedule, best: FloatArray, error: FloatArray, known: dict[str, Any]
+) -> Bound:
+    """From the spectrum of the Hessian; along directions where f is flat the error stays."""
+    lam, vectors = _eigenpairs(p)
     parts = (vectors.T @ error) ** 2
-    # where f is flat
-    if of == "error":
-        resting = float(parts[~moves].sum())
-    else:
-        resting = 0.0
+    moves = lam > max(p.n, p.width) * np.finfo(float).eps * lam[-1]
+    resting = float(parts[~moves].sum()) if known["of"] == "error" else 0.0
     if not moves.any():
-        return Bound(QUANTITIES[of], resting, 0.0, True, "every row is zero: nothing moves")
+        quantity = QUANTITIES[known["of"]]
+        return Bound(quantity, resting, 0.0, True, "every row is zero: nothing moves")
     lam = lam[moves]
-    vectors = vectors[:, moves]
-    chi2, whitened = _raised(chi2, _whitened_noise(p, best, vectors / np.sqrt(lam)), lam)
+    whitened = _whitened_noise(p, best, vectors[:, moves] / np.sqrt(lam))
+    chi2, chi_tilde2 = _raised(p.row_gradient_mean2(best), whitened, lam)
     bound = certify(
         schedule,
-        L_max=max(L_max, float(lam[-1])),  # but for rounding
+        L_max=max(p.constants().sharpest[0], float(lam[-1])),  # but for rounding
         spectrum=lam,
         error0=parts[moves],
         chi2=chi2,
-        chi_tilde2=whitened,
+        chi_tilde2=chi_tilde2,
         **known,
     )
     return replace(bound, bias=bound.bias + resting)
 
 
-def start_of(where: str, w0: Vector | None, width: int) -> FloatArray:
-    """w0 as an array, 0 unless given."""
-    if w0 is None:
-        start = np.zeros(width)
-    else:
-        start = _checks.floats(where, "w0", w0, "leave it out for 0")
-    if start.shape != (width,) or not np.isfinite(start).all():
-        raise ValueError(
-            f"{where}: w0 of shape {start.shape} must be {width} finite numbers, one a variable; "
-            "leave it out for 0."
+def _check_least_squares(where: str, p: Any) -> None:
+    try:
+        other = "" if p.loss.quadratic else p.loss.problem_name
+    except AttributeError:  # p is no problem
+        other = type(p).__name__
+    if other:
+        raise TypeError(
+            f"{where}: p={other} must be a LeastSquares problem, because weights are known for "
+            "quadratics alone; for convex losses see theory.certify_convex."
         )
-    return start
+
+
+def _eigenpairs(p: Any) -> tuple[FloatArray, FloatArray]:
+    """The eigenvalues of the Hessian, increasing, and their eigenvectors."""
+    least = p.ridges.min()  # added last, exactly
+    lam, vectors = np.linalg.eigh(p.gram + np.diag(p.ridges - least))
+    return np.maximum(lam, 0.0) + least, vectors
+
+
+def _checked_table(
+    where: str, p: Any, schedule: Schedule | str, b: int, T: int | None, start: FloatArray
+) -> Schedule:
+    """The schedule, or the table of the method of that name, as ``minimize`` builds it."""
+    c = p.constants()
+    return table_of(
+        where,
+        schedule,
+        T,
+        lambda method, T: method.values(c, n=p.n, b=b, T=T, pilot=lambda: p.pilot(start)),
+    )
 
 
 def _whitened_noise(p: Any, w: FloatArray, root: FloatArray) -> float:

@@ -289,7 +289,7 @@ def lookahead_certificate(
 
         z g_r(lam) lam (1 - c1 lam) <= r^2 (c1 lam + c2),
 
-    proved on the whole interval by Bernstein coefficients. With theta = 0 and c2 = 0
+    proved on the interval by Bernstein coefficients. With theta = 0 and c2 = 0
     (``kappa_tilde=None``) this is Theorem S.
 
     Guarantee: least squares, any data with these constants, or with R2 for L_max (E[A_i^2] <= R2 A

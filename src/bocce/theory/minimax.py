@@ -9,7 +9,7 @@ import numpy as np
 from ..schedules.schedule import FloatArray
 
 _MOMENTA = 65  # momenta looked at together
-_ZOOMS = 5  # times that the grid is narrowed; more would tell points apart by rounding alone
+_ZOOMS = 5  # times that the grid is narrowed; after more, points differ by rounding alone
 _TIE = 1e-9  # of 1 - rate: momentum that gains less is none
 _HALVINGS = 44  # of the bracket of ln(1 - rate)
 

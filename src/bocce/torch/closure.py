@@ -75,21 +75,21 @@ class Closure:
     @contextlib.contextmanager
     def kept_buffers(self) -> Iterator[None]:
         """Give the model copies of its buffers to change; a graph may go on using them."""
-        kept = []
+        others = []
         copies: dict[int, Vector] = {}  # a buffer that two modules share stays shared
         for module in self.model.modules():
             for name, buffer in module._buffers.items():
                 if buffer is not None:
-                    kept.append((module, name, buffer))
+                    others.append((module, name, buffer))
                     module._buffers[name] = copies.setdefault(id(buffer), buffer.clone())
         try:
             yield
         finally:
-            for module, name, buffer in kept:
+            for module, name, buffer in others:
                 module._buffers[name] = buffer
 
     def product(self, gradient: Vector, v: Vector) -> Vector:
-        """H v, of a gradient that was taken with ``graph``; the graph is kept for more products."""
+        """H v, of a gradient that was taken with ``graph``; the graph stays for more products."""
         if not gradient.requires_grad:  # the loss is linear
             return torch.zeros_like(v)
         parts = torch.autograd.grad(

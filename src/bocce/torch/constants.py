@@ -22,11 +22,11 @@ class Estimate:
         The largest Hessian eigenvalue, an upper estimate (Ritz value plus its residual).
     mu : float or None
         The smallest Hessian eigenvalue (Ritz value, so from above; negative where the loss is not
-        convex); None if not asked for.
+        convex); None if not requested.
     L_max : float or None
         The largest L of single rows among the rows looked at, at least L; None if no row was.
     gradient2, variance : float
-        ||gradient||^2 of the whole data, without the share of the noise (may be negative by chance
+        ||gradient||^2 of all data, without the share of the noise (may be negative by chance
         when noise dominates); the trace of the covariance of one row's gradient.
     """
 

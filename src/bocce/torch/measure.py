@@ -94,7 +94,7 @@ def measure(
     row: tuple[float, float, float] | None,
     last: Curvature | None,
 ) -> tuple[Measurement, Curvature]:
-    """Everything that one batch tells, and its curvature, which the next measurements use."""
+    """Noise and curvature from one batch, and its curvature, which the next measurements use."""
     n = count_rows(batch)
     if last is None:
         _check_mean(loss_of, batch, n)
@@ -102,31 +102,26 @@ def measure(
     gradients = [loss_of.gradient(*_take(batch, part)) for part in parts]
     noise_products, mean = _products(gradients, parts[0].stop, ranks)
     gradient2, noise = moments(noise_products)
-    if last is not None and call < last.valid_until:
-        bent = last
-    else:
+    curvature = last
+    if curvature is None or call >= curvature.valid_until:
         direction = None if last is None else last.direction
-        bent = _curvature(loss_of, ranks, batch, mean, direction)
-        bent.valid_until = call + CURVATURE_EVERY * every
+        curvature = _curvature(loss_of, ranks, batch, mean, direction)
+        curvature.valid_until = call + CURVATURE_EVERY * every
     b = batch_size or n * ranks.count
-    share = None
-    if row is not None:
-        shares = [_share(L, R2, b, row) for L, R2 in zip(bent.largest, bent.R2)]
-        share = positive(np.array(shares))
     found = Measurement(
         call=call,
         batch_size=b,
         gradient_noise=positive(noise),
         noise_scale=_noise_scale(noise, gradient2),
-        curvature=positive(bent.largest),
-        R2=positive(bent.R2),
-        trace=bent.trace,
-        batch_sharpness=bent.sharpness,
-        useful_batch=_useful_interval(bent, noise, gap),
-        edge=share,
+        curvature=positive(curvature.largest),
+        R2=positive(curvature.R2),
+        trace=curvature.trace,
+        batch_sharpness=curvature.sharpness,
+        useful_batch=_useful_interval(curvature, noise, gap),
+        edge=_edge_interval(curvature, b, row),
         row=row,
     )
-    return found, bent
+    return found, curvature
 
 
 def count_rows(batch: Any) -> int:
@@ -152,13 +147,13 @@ def _check_mean(loss_of: Closure, batch: tuple[Any, Any], n: int) -> None:
     """The loss of all rows must be near the mean of those of both halves, not near their sum."""
     half = n // 2
     with torch.no_grad(), loss_of.kept_buffers():
-        first, second, whole = (
+        first, second, both = (
             float(loss_of.loss(*_take(batch, rows)))
             for rows in (slice(half), slice(half, 2 * half), slice(2 * half))
         )
-    if first * second > 0.0 and whole / (first + second) > LIKE_A_SUM:
+    if first * second > 0.0 and both / (first + second) > LIKE_A_SUM:
         raise ValueError(
-            f"Gauge: loss_fn of {2 * half} rows is {whole:.4g}, of their halves {first:.4g} and "
+            f"Gauge: loss_fn of {2 * half} rows is {both:.4g}, of their halves {first:.4g} and "
             f"{second:.4g}, so it is a sum over rows, must be the mean; use "
             'reduction="mean", or divide by the number of rows.'
         )
@@ -243,11 +238,11 @@ def _noise_scale(noise: FloatArray, gradient2: FloatArray) -> Interval:
     return jackknife(gradient2 / noise)
 
 
-def _useful_interval(bent: Curvature, noise: FloatArray, gap: float | None) -> Interval:
+def _useful_interval(curvature: Curvature, noise: FloatArray, gap: float | None) -> Interval:
     """Parts of the curvature and parts of the gradient noise err independently."""
-    groups = [[_useful(L, R2, noise[0], gap) for L, R2 in zip(bent.largest, bent.R2)]]
+    groups = [[_useful(L, R2, noise[0], gap) for L, R2 in zip(curvature.largest, curvature.R2)]]
     if gap is not None:
-        groups.append([_useful(bent.largest[0], bent.R2[0], part, gap) for part in noise])
+        groups.append([_useful(curvature.largest[0], curvature.R2[0], part, gap) for part in noise])
     return positive(*map(np.array, groups))
 
 
@@ -257,6 +252,15 @@ def _useful(L: float, R2: float, noise: float, gap: float | None) -> float:
     if gap is None:
         return useful_batch(L=L, R2=R2)
     return useful_batch(L=L, R2=R2, gradient_noise=max(noise, 0.0), gap=gap)
+
+
+def _edge_interval(
+    curvature: Curvature, b: int, row: tuple[float, float, float] | None
+) -> Interval | None:
+    if row is None:
+        return None
+    shares = [_share(L, R2, b, row) for L, R2 in zip(curvature.largest, curvature.R2)]
+    return positive(np.array(shares))
 
 
 def _share(L: float, R2: float, b: int, row: tuple[float, float, float]) -> float:

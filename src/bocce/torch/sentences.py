@@ -145,10 +145,10 @@ def _largest_momentum(m: Measurement) -> float | None:
 def _noise_scale(measurements: list[Measurement]) -> str:
     last = measurements[-1]
     text = f"4. A noise scale would have said {said(last.noise_scale)} rows"
-    seen = [m.noise_scale.value for m in measurements if math.isfinite(m.noise_scale.value)]
-    if len(seen) < 2:
+    scales = [m.noise_scale.value for m in measurements if math.isfinite(m.noise_scale.value)]
+    if len(scales) < 2:
         return f"{text}."
-    return f"{text}; along the run between {_short(min(seen))} and {_short(max(seen))}."
+    return f"{text}; along the run between {_short(min(scales))} and {_short(max(scales))}."
 
 
 def _curvature(m: Measurement) -> str:

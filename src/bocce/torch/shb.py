@@ -372,8 +372,8 @@ def _check(group: dict[str, Any], options: list[str]) -> None:
     _check_keys(group, options)
     if not isinstance(group["schedule"], Schedule):
         remedy = "make one with bocce.schedules, or use SHB.from_lr"
-        told = ("schedule", group["schedule"], "a bocce Schedule", remedy)
-        raise _checks.refused(TypeError, "SHB", *told)
+        trouble = ("schedule", group["schedule"], "a bocce Schedule", remedy)
+        raise _checks.refused(TypeError, "SHB", *trouble)
     _checks.real("SHB", "lr", group["lr"], least=0.0, remedy="it multiplies the schedule's alpha")
     _checks.real("SHB", "weight_decay", group["weight_decay"], least=0.0)
     _checks.choice("SHB", "after", group["after"], AFTER)

@@ -41,9 +41,9 @@ def claims(
     from .. import judge, runner
     from .. import report as reports
 
-    with progress("reading the cells") as tell:
+    with progress("reading the cells") as show_progress:
         results = runner.load(folder)
-        tell("judging the claims")
+        show_progress("judging the claims")
         found, text = reports.judged(folder, results)
     if erratum:
         say(change.erratum(found))
@@ -67,9 +67,9 @@ def report(folder: Folder, json: Json = False) -> None:
     from .. import report as reports
     from .. import runner
 
-    with progress("reading the cells") as tell:
+    with progress("reading the cells") as show_progress:
         results = runner.load(folder)
-        tell("judging the claims, writing the report")
+        show_progress("judging the claims, writing the report")
         page = reports.Page(folder, results).publish()
     if json:
         show_json({"report": str(page)})

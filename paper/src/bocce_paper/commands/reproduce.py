@@ -132,19 +132,19 @@ def reproduce(
         mine = own.named(mine, places[0])
     if not json:
         say(fill(report.sizes(size, len(plan.cells), workers)) + "\n")
-    with resumable(out), progress("starting", 100, left=True) as tell:
-        results = runner.reproduce(plan, workers, fresh, tell, backend)
+    with resumable(out), progress("starting", 100, left=True) as show_progress:
+        results = runner.reproduce(plan, workers, fresh, show_progress, backend)
     if only:
         say(
             f"computed {len(plan.cells)} cells below {out / 'cells'}; bocce report {out} shows them"
         )
         return
-    with resumable(out), progress("judging the claims") as tell:
+    with resumable(out), progress("judging the claims") as show_progress:
         page = report.Page(out, results)
-        tell("drawing the figures")
+        show_progress("drawing the figures")
         page.draw(figures, workers)
-        tell("writing the report")
-        runner.note_time(out, watch.read())  # for the page; the end is noted below
+        show_progress("writing the report")
+        runner.note_time(out, watch.read())  # for the page; the end is written below
         path = page.publish()
         took = runner.note_time(out, watch.read())
     ends: list[tuple[str, ...]] = []
@@ -165,7 +165,7 @@ def reproduce(
             "cells": len(plan.cells),
             "report": str(path),
         }
-        summary["last"] = runner.noted(out)["last"]
+        summary["last"] = runner.notes_of(out)["last"]
         if mine is not None:
             summary["method"] = {"name": mine.name, "ends": ends, "wrote": list(map(str, drawn))}
         show_json(summary | {"verdicts": {v.claim.id: v.word for v in page.verdicts}})
@@ -177,7 +177,7 @@ def reproduce(
     if mine is not None:
         say(f"\n{mine.name} at T, in root mean square of the gradient's norm (exact):")
         columns = ("setting", "panel", *(each.name for each in shown), "best other", "which")
-        show_table(columns, ends, whole=tuple(range(2, 2 + len(shown) + 1)))
+        show_table(columns, ends, unbroken=tuple(range(2, 2 + len(shown) + 1)))
         say(f"wrote {' and '.join(map(str, drawn))}")
     for label in (figure.label for figure in figures):
         for words in results.stand_ins(label):
@@ -227,5 +227,5 @@ def _on_own_rows(
         show_json({"ends": ends, "wrote": list(map(str, drawn))})
         return
     say(f"Gradient norm on {file}, at the start and after T steps with b = 0.9 n, best first:")
-    show_table(("method", "start", "at T"), ends, whole=(0, 1, 2), right=(1, 2))
+    show_table(("method", "start", "at T"), ends, unbroken=(0, 1, 2), right=(1, 2))
     say(f"wrote {' and '.join(map(str, drawn))}; own rows judge nothing about the paper")

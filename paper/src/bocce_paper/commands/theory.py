@@ -88,7 +88,6 @@ def theory(
     from bocce.schedules import REGISTRY
 
     from .. import thresholds
-    from ..constants import constants
 
     check_plot(plot)
     numbers = {"n": n, "kappa": kappa, "ratio": ratio}
@@ -96,42 +95,55 @@ def theory(
     _check_use(file, given, [*reading.given(), *["--l2"] * (l2 is not None)])
     if method is not None:
         choice("theory", "method", method, REGISTRY)
-    with progress("reading" if file is None else f"reading {file}") as tell:
+    loss = ""
+    with progress("reading" if file is None else f"reading {file}") as show_progress:
         if file is None:
             settings = thresholds.from_numbers(T=steps, b=batch_size, **given)
         else:
-            data = read(file, reading)
-            chosen = choose_loss(data, None)
-            if chosen.name == "softmax":
-                raise ValueError(
-                    f"{chosen.why}, must have two: the theorems are about one score a row; use "
-                    f"`bocce plan {file} --target {data.target}`, which takes any number of labels."
-                )
-            problem = problem_of(data, ModelOptions(chosen.name, l2 or 0.0, False, False))
-            tell("constants")
+            problem, loss = _read_problem(file, reading, l2 or 0.0)
+            show_progress("constants")
             settings = [thresholds.from_problem(problem, T=steps, b=batch_size)]
-        tell("thresholds and bounds")
+        show_progress("thresholds and bounds")
         tables = [thresholds.table(setting, method) for setting in settings]
         if plot is not None:
-            tell("thresholds of other condition numbers, for the picture")
+            show_progress("thresholds of other condition numbers, for the picture")
             first = settings[0]
             save_figure(thresholds.picture(thresholds.sweep(first), first.n), plot)
     if json:
-        found = [
-            {
-                "setting": _plain(setting),
-                "rows": [asdict(row) for row in rows],
-                "constants": [asdict(constant) for constant in constants(setting)],
-            }
-            for setting, rows in zip(settings, tables)
-        ]
-        show_json(found[0] if len(found) == 1 else {"ends": found})
+        _show_json(settings, tables)
         return
-    if file is not None and chosen.why:
-        say(fill(f"loss: {chosen.name} ({chosen.why}). {OTHER_LOSS}"))
+    if loss:
+        say(fill(loss))
     _show(settings, tables)
     if plot is not None:
         say(f"\nwrote {plot}")
+
+
+def _read_problem(file: str, reading: Reading, l2: float) -> tuple[Any, str]:
+    """The problem of a file, and a sentence about its loss where labels decided it."""
+    data = read(file, reading)
+    chosen = choose_loss(data, None)
+    if chosen.name == "softmax":
+        raise ValueError(
+            f"{chosen.why}, must have two: the theorems are about one score a row; use "
+            f"`bocce plan {file} --target {data.target}`, which takes any number of labels."
+        )
+    sentence = f"loss: {chosen.name} ({chosen.why}). {OTHER_LOSS}" if chosen.why else ""
+    return problem_of(data, ModelOptions(chosen.name, l2, False, False)), sentence
+
+
+def _show_json(settings: list[Setting], tables: list[list[Row]]) -> None:
+    from ..constants import constants
+
+    found = [
+        {
+            "setting": _plain(setting),
+            "rows": [asdict(row) for row in rows],
+            "constants": [asdict(constant) for constant in constants(setting)],
+        }
+        for setting, rows in zip(settings, tables)
+    ]
+    show_json(found[0] if len(found) == 1 else {"ends": found})
 
 
 def _check_use(file: str | None, given: dict[str, float], about_file: list[str]) -> None:
@@ -177,7 +189,7 @@ def _show(settings: list[Setting], tables: list[list[Row]]) -> None:
         if members and not group.startswith("rate"):
             say("")
             cells = [(r[0].name, *(number(row.value) for row in r), _note(r)) for r in members]
-            show_table((group, *ENDS, ""), cells, whole=(1, 2))
+            show_table((group, *ENDS, ""), cells, unbroken=(1, 2))
     if one:
         say("")
         _show_constants(constants(first))
@@ -189,7 +201,7 @@ def _show_values(group: str, rows: list[Row]) -> None:
     else:
         holds = ""
     cells = [(row.name, number(row.value), HOLDS[row.valid], row.note) for row in rows]
-    show_table((group, "", holds, ""), cells, whole=(1, 2))
+    show_table((group, "", holds, ""), cells, unbroken=(1, 2))
 
 
 def _show_bounds(group: str, rows: list[Row], start: float) -> None:
@@ -199,7 +211,7 @@ def _show_bounds(group: str, rows: list[Row], start: float) -> None:
         (r.name, r.quantity, _level(r, start), HOLDS[r.valid], f"({reasons.index(r.note) + 1})")
         for r in rows
     ]
-    show_table((group, "of", "", "holds", "why"), cells, whole=(3, 4))
+    show_table((group, "of", "", "holds", "why"), cells, unbroken=(3, 4))
     show_table(("", ""), [(f"({i})", reason) for i, reason in enumerate(reasons, 1)])
 
 
@@ -217,7 +229,7 @@ def _show_constants(found: list[Constant]) -> None:
         for c in found
     ]
     head = ("constants of", "", "formula", "line", "printed", "corrected")
-    show_table(head, cells, whole=(3, 4, 5), right=(3, 4, 5))
+    show_table(head, cells, unbroken=(3, 4, 5), right=(3, 4, 5))
 
 
 def _short(value: float | None) -> str:

@@ -174,9 +174,9 @@ def _ratio(view: FigureView, theorem: str, mu: float, which: str) -> float:
     """Bound over exact error at the longest T of `HORIZONS` whose error is above rounding."""
     columns = view.numbers(f"{theorem}, mu={mu:g}", "bounds")
     exact, bound = (columns[name][: len(HORIZONS)] for name in ("exact", which))
-    seen = exact > RESOLVED
-    if seen.any():
-        return float((bound[seen] / exact[seen])[-1])
+    resolved = exact > RESOLVED
+    if resolved.any():
+        return float((bound[resolved] / exact[resolved])[-1])
     return math.nan
 
 

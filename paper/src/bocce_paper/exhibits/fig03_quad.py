@@ -10,7 +10,7 @@ import numpy as np
 from bocce import schedules, theory
 
 from ..canvas import Picture, curve_panels
-from ..compute import problem, rate, told
+from ..compute import known_by, problem, rate
 from ..exhibit import exhibit, judges
 from ..results import FigureView, Trajectory
 from ..specs import Outcome, Part, Profile, Run, table
@@ -51,7 +51,7 @@ def speeds_and_kappa(setting: str, rows: int, columns: int, kappa: float) -> Out
     def speed(method: str, share: float) -> float:
         return -math.log(rate(Run(data, method, setting, share, T=2)))
 
-    given = told(Run(data, "SHB", setting, 0.9), problem(data), 1, 1)
+    given = known_by(Run(data, "SHB", setting, 0.9), problem(data), 1, 1)
     speeds = {"shb": speed("SHB", 0.9), "shb_full": speed("SHB", 1.0), "sgd": speed("SGD", 1.0)}
     return Outcome.of(**speeds, kappa=given.L / given.mu)
 

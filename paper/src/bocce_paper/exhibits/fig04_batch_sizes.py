@@ -175,9 +175,9 @@ def sweep_iv_sqrt(view: FigureView) -> Finding:
 
 @judges("sweep_v_kappa")
 def sweep_v_kappa(view: FigureView) -> Finding:
-    whole = _follows(view, ("SGD",), 1.0, "KAP", late=False)
+    from_the_first = _follows(view, ("SGD",), 1.0, "KAP", late=False)
     found = _follows(view, ("SGD",), 1.0, "KAP")
-    return replace(found, also={"from the first step on": whole})
+    return replace(found, also={"from the first step on": from_the_first})
 
 
 def _picture(view: FigureView) -> Picture:
@@ -188,8 +188,8 @@ def _picture(view: FigureView) -> Picture:
         first = max(line.y[0] for line in lines)
         for name, slow in (("KAP", kappa_of(panel)), ("SQRT-KAP", math.sqrt(kappa_of(panel)))):
             lines.append(Line(name, k, first * np.exp(-k / slow), "guide"))
-        kept = [_above(line, FLOOR * first) for line in lines]
-        panels.append(Panel(words_of(panel), ITERATION, GRADIENT, kept))
+        visible = [_above(line, FLOOR * first) for line in lines]
+        panels.append(Panel(words_of(panel), ITERATION, GRADIENT, visible))
     return Picture(columns=3, panels=panels, seeds=view.seed_count)
 
 

@@ -20,7 +20,7 @@ INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")  # of pandas, written b
 
 
 class ReadOptions(NamedTuple):
-    """What the caller of `open` asked for."""
+    """The options of `open`."""
 
     target: Any = None
     columns: Any = None
@@ -28,8 +28,8 @@ class ReadOptions(NamedTuple):
     dtype: Any = None
     limit: int = NO_LIMIT  # bytes of X and y
 
-    def asked(self) -> str:
-        """What was asked for that only columns with names have, in words."""
+    def named_only(self) -> str:
+        """The options that need columns with names, in words."""
         if self.target is not None or self.columns is not None:
             return "target and columns"
         if self.exclude is None:
@@ -172,10 +172,10 @@ def as_numbers(column: Arrow) -> Array:
     if types.is_fixed_size_list(kind):
         if column.null_count == 0:
             return as_numbers(column.flatten()).reshape(-1, kind.list_size)
-        whole = np.full((len(column), kind.list_size), np.nan)
+        found = np.full((len(column), kind.list_size), np.nan)
         valid = as_numbers(column.is_valid()).astype(bool)
-        whole[valid] = as_numbers(column.flatten()).reshape(-1, kind.list_size)
-        return whole
+        found[valid] = as_numbers(column.flatten()).reshape(-1, kind.list_size)
+        return found
     if types.is_dictionary(kind):
         column = column.dictionary_decode()
     plain = types.is_integer(column.type) or types.is_floating(column.type)

@@ -23,7 +23,7 @@ from .npz import read_npz
 from .parts import NO_LIMIT, Source, survey
 from .parts import in_parts as survey_in_parts
 from .paths import File, files_of
-from .tables import Arrow, Parquet, Scan
+from .tables import Arrow, Groups, Parquet, Scan, TableScan
 from .text import suffix_of
 
 Read = Callable[[list[File], ReadOptions], Any]
@@ -44,7 +44,7 @@ class Format(NamedTuple):
 
 
 def _parquet(files: list[File], options: ReadOptions) -> Source:
-    return Parquet(files, None, options)
+    return Parquet([Groups.of_file(file) for file in files], None, options)
 
 
 FORMATS: dict[str, Format] = {
@@ -111,7 +111,7 @@ def open(
     ``X, y = open(...)`` gives the arguments of ``bocce.LeastSquares(X, y)`` and the other problems.
     In parts, X is `bocce.data.Parts`, which read the files again in each pass, and y is None. A
     part is a row group of Parquet, a record batch of Arrow, or some megabytes of text or of an
-    array; batches are whole parts. So rows should be in random order (``p.variance_factor()``
+    array; a batch is one or more parts. So rows should be in random order (``p.variance_factor()``
     measures it); docs/scale.md says how to shuffle a table once.
 
     Formats, by suffix:
@@ -245,9 +245,9 @@ def one_format(files: list[File], options: ReadOptions) -> Format:
                 "format; name the files with a glob such as '*.parquet'."
             )
     format_ = FORMATS[kinds[0]]
-    if not format_.named and (asked := options.asked()):
+    if not format_.named and (named := options.named_only()):
         raise ValueError(
-            f"open: {asked} must be left out for {kinds[0]}, whose columns have no names "
+            f"open: {named} must be left out for {kinds[0]}, whose columns have no names "
             f"({files[0].name})."
         )
     return format_
@@ -263,11 +263,11 @@ def _finished(source: Source) -> Table | Parts:
 def table_source(source: Any, options: ReadOptions) -> Source:
     """A table or data set that was given directly: by row groups where it has them."""
     pa = arrow()
-    whole = options._replace(limit=NO_LIMIT)  # a table is in memory already
+    unlimited = options._replace(limit=NO_LIMIT)  # a table is in memory already
     if hasattr(source, "get_fragments"):
         fragments = list(source.get_fragments())
         if fragments and all(hasattr(fragment, "row_groups") for fragment in fragments):
-            return Parquet(fragments, source.schema, options)
+            return Parquet(list(map(Groups.of_fragment, fragments)), source.schema, options)
         return Scan("the data set", source, options)
     kind = type(source)
     if kind.__module__.startswith("pandas") and kind.__name__ == "DataFrame":
@@ -278,9 +278,9 @@ def table_source(source: Any, options: ReadOptions) -> Source:
                 f"open: the data frame has a column of mixed types ({error}); give each one type."
             ) from None
         table = table.rename_columns([str(name) for name in source.columns])
-        return Scan("the data frame", table, whole)
-    if isinstance(source, (pa.Table, pa.RecordBatch)) or hasattr(source, "__arrow_c_stream__"):
-        return Scan("the table", pa.table(source), whole)
+        return TableScan("the data frame", table, unlimited)
+    if hasattr(source, "__arrow_c_stream__"):
+        return TableScan("the table", pa.table(source), unlimited)
     name = type(source).__name__
     if name == "LazyFrame":
         raise TypeError("open: source=LazyFrame must be collected first; give source.collect().")

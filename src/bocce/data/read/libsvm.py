@@ -206,12 +206,12 @@ def gather(
     d = highest + 1 - lowest
     if not fits:
         return None, lowest, d
-    whole = ParsedRows(*(array.whole() for array in arrays))
-    for what, found in (("row", whole.labels), ("feature", whole.indices)):
+    rows = ParsedRows(*(array.trimmed() for array in arrays))
+    for what, found in (("row", rows.labels), ("feature", rows.indices)):
         if not found.size:
             raise ValueError(f"{name}: holds no {what}; expected lines of label index:value ...")
-    X = whole.matrix(lowest, d)
-    return (X if dtype is None else X.astype(dtype, copy=False), whole.labels), lowest, d
+    X = rows.matrix(lowest, d)
+    return (X if dtype is None else X.astype(dtype, copy=False), rows.labels), lowest, d
 
 
 def read_libsvm(files: list[File], options: ReadOptions) -> Matrix | Parts:

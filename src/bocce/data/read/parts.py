@@ -1,4 +1,4 @@
-"""Rows of any source: in memory if they fit, else in parts that are read again when asked for."""
+"""Rows of any source: in memory if they fit, else in parts that are read again for each pass."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def check_size(place: str, needed: int, limit: int) -> None:
     if needed > limit:
         raise ValueError(
             f"{place}: needs {needed} bytes, more than memory={limit}; raise memory, or write the "
-            "file anew in smaller parts."
+            "file again in smaller parts."
         )
 
 
@@ -93,16 +93,16 @@ class Labels:
     """The different targets."""
 
     def __init__(self) -> None:
-        self.seen: set[Any] = set()
+        self.found: set[Any] = set()
 
     def add(self, y: Array) -> None:
-        if len(self.seen) <= MOST_LABELS:
-            self.seen = set(sorted(self.seen.union(y.tolist()))[: MOST_LABELS + 1])
+        if len(self.found) <= MOST_LABELS:
+            self.found = set(sorted(self.found.union(y.tolist()))[: MOST_LABELS + 1])
 
     @property
     def all(self) -> list[Any] | None:
-        if len(self.seen) <= MOST_LABELS:
-            return sorted(self.seen)
+        if len(self.found) <= MOST_LABELS:
+            return sorted(self.found)
         return None
 
     def classes(self, target: str | None) -> list[str]:
@@ -131,7 +131,7 @@ class Growing:
     def _resize(self, n: int) -> None:
         self.array.resize((n, *self.array.shape[1:]), refcheck=False)
 
-    def whole(self) -> Array:
+    def trimmed(self) -> Array:
         self._resize(self.n)
         return self.array
 
@@ -176,7 +176,7 @@ def survey(source: Source) -> Block | Parts:
         y.append(targets)
     _some_rows(source, X.n)
     labels = np.concatenate(y)
-    return X.whole(), labels.astype(str) if source.text else labels
+    return X.trimmed(), labels.astype(str) if source.text else labels
 
 
 def in_parts(source: Source) -> Parts:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -73,8 +73,8 @@ class TableSource(Source):
                 f"{name}: {what}, must have the columns of {of}; give the files of one table, or "
                 "name the columns= that all have."
             )
-        asked = options._replace(target=chosen.target, columns=list(chosen.widths), exclude=None)
-        other = select(schema, name, asked)
+        without = options._replace(target=chosen.target, columns=list(chosen.widths), exclude=None)
+        other = select(schema, name, without)
         for column, kind in chosen.kinds.items():
             if other.kinds[column] != kind:
                 raise ValueError(
@@ -114,10 +114,10 @@ def named(place: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, MemoryError):
-            asked = re.search(r"\d+", str(error))
+            bytes_wanted = re.search(r"\d+", str(error))
         else:
-            asked = None
-        honest = asked is not None and int(asked[0]) <= machine_memory()
+            bytes_wanted = None
+        honest = bytes_wanted is not None and int(bytes_wanted[0]) <= machine_memory()
         if (isinstance(error, OSError) and error.errno is not None) or honest:
             raise  # the disk failed, or memory is short; a forged length asks for terabytes
         first = str(error).strip().split("\n")[0]
@@ -127,55 +127,69 @@ def named(place: str) -> Iterator[None]:
         ) from None
 
 
+class Groups(NamedTuple):
+    """Where row groups are: a Parquet file, or a fragment of a ``pyarrow.dataset.Dataset``."""
+
+    name: str
+    file: File | None
+    fragment: Any = None
+
+    @classmethod
+    def of_file(cls, file: File) -> Groups:
+        return cls(file.name, file)
+
+    @classmethod
+    def of_fragment(cls, fragment: Any) -> Groups:
+        return cls(fragment.path.rsplit("/", 1)[-1], None, fragment)
+
+    def opened(self) -> Any:
+        """The fragment, with the metadata of its file."""
+        fragment = self.fragment if self.file is None else _parquet_fragment(self.file)
+        fragment.ensure_complete_metadata()
+        return fragment
+
+
 class Parquet(TableSource):
     """Row groups of Parquet files, or of the fragments of a ``pyarrow.dataset.Dataset``.
 
     A data set has one schema, and fits its files to it; files alone must agree with the first.
     """
 
-    def __init__(self, homes: list[Any], schema: Any, options: ReadOptions) -> None:
-        self.homes = homes
-        if all(isinstance(home, File) for home in homes):
-            self.files = homes
+    def __init__(self, places: list[Groups], schema: Any, options: ReadOptions) -> None:
+        self.places = places
+        files = [place.file for place in places if place.file is not None]
+        if len(files) == len(places):
+            self.files = files
         self.given = schema
         self._fragments: dict[int, Any] = {}  # each with the metadata of its file, once read
-        self.names = [
-            home.name if isinstance(home, File) else home.path.rsplit("/", 1)[-1] for home in homes
-        ]
-        self.choose(schema or self._fragment(0).physical_schema, self.names[0], options)
+        self.choose(schema or self._fragment(0).physical_schema, places[0].name, options)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_fragments": {}}
 
     def _fragment(self, number: int) -> Any:
         if number not in self._fragments:
-            home = self.homes[number]
-            with named(self.names[number]):
-                if isinstance(home, File):
-                    fragment = _parquet_fragment(home)
-                else:
-                    fragment = home
-                fragment.ensure_complete_metadata()
-            self._fragments[number] = fragment
+            place = self.places[number]
+            with named(place.name):
+                self._fragments[number] = place.opened()
         return self._fragments[number]
 
     def keys(self) -> Iterator[Group]:
-        for number, name in enumerate(self.names):
+        for number, place in enumerate(self.places):
             fragment = self._fragment(number)
             if self.given is None:
-                self.check_agrees(fragment.physical_schema, name)
+                self.check_agrees(fragment.physical_schema, place.name)
             for group in fragment.row_groups:
-                yield Group(f"{name}, row group {group.id}", number, group.id)
+                yield Group(f"{place.name}, row group {group.id}", number, group.id)
 
     def known_bytes(self) -> int:
         rows = 0
-        for number in range(len(self.homes)):
+        for number in range(len(self.places)):
             rows += sum(group.num_rows for group in self._fragment(number).row_groups)
         return self.chosen.room(rows)
 
     def file_of(self, key: Group) -> File | None:
-        home = self.homes[key.file]
-        return home if isinstance(home, File) else None
+        return self.places[key.file].file
 
     def batches(self, key: Group) -> list[Any]:
         fragment = self._fragment(key.file)
@@ -286,7 +300,7 @@ def _rows_of(file: File) -> int:
 
 
 class Scan(TableSource):
-    """Any other ``pyarrow.dataset.Dataset``, and tables in memory: from the first row to the last.
+    """Any other ``pyarrow.dataset.Dataset``: from the first row to the last.
 
     A part cannot be read alone.
     """
@@ -296,17 +310,26 @@ class Scan(TableSource):
         self.choose(data.schema, name, options)
 
     def keys(self) -> Iterator[Group]:
-        pa = arrow()
-        read = self.chosen.read
         start = 0
         with named(self.name):
-            if isinstance(self.data, pa.Table):
-                batches = self.data.select(read).to_batches(max_chunksize=BATCH_ROWS)
-            else:
-                batches = self.data.to_batches(columns=read, batch_size=BATCH_ROWS)
-            for number, batch in enumerate(batches):
+            for number, batch in enumerate(self.all_batches()):
                 yield Group(self.name, 0, number, start, batch)
                 start += batch.num_rows
 
+    def all_batches(self) -> Iterable[Any]:
+        """The record batches from the first to the last."""
+        batches: Iterable[Any]
+        batches = self.data.to_batches(columns=self.chosen.read, batch_size=BATCH_ROWS)
+        return batches
+
     def batches(self, key: Group) -> list[Any]:
         return [key.batch]
+
+
+class TableScan(Scan):
+    """A table in memory."""
+
+    def all_batches(self) -> Iterable[Any]:
+        batches: Iterable[Any]
+        batches = self.data.select(self.chosen.read).to_batches(max_chunksize=BATCH_ROWS)
+        return batches

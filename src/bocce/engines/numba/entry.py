@@ -91,5 +91,5 @@ class Entry:
     @cached_property
     def fresh(self) -> Any:
         """Compiled in each process."""
-        _compiled.tell_when_compiling()
+        _compiled.announce_compiling()
         return njit(**self._options)(self._body)
