@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -60,6 +60,12 @@ class Request:
         """Is the number of steps left to the run?"""
         return isinstance(self.method, PlaneSteps) or (self.T is None and not self.facts.needs_T)
 
+    @property
+    def chooses_steps(self) -> bool:
+        """Are the steps themselves left to the run, too? (``PlaneSteps`` of a caller's own are
+        not.)"""
+        return self.open_ended and not isinstance(self.method, PlaneSteps)
+
     def checked(self, p: Problem, where: str = "minimize") -> CheckedRequest:
         """The same request for the problem ``p``, with every value checked.
 
@@ -95,12 +101,13 @@ class Request:
 class CheckedRequest(Request):
     """A request whose values are checked: what a run is made of.
 
-    ``batch_size`` is in rows (None: the run chooses), and ``w0`` an array. ``certain`` says that
-    ``tol`` is lowered until every coefficient is certain.
+    ``batch_size`` is in rows, and ``w0`` an array; None where these are left to the run
+    (``prepare`` fills in w0). ``certain`` says that ``tol`` is lowered until every coefficient is
+    certain.
     """
 
     batch_size: int | None = None
-    w0: Array = field(kw_only=True)
+    w0: Array | None = None
     tol: float = 0.0
     certain: bool = False
 
@@ -134,9 +141,9 @@ def _checked_batch(where: str, p: Problem, batch: float | None) -> int | None:
     return p.whole_batch(sampling.batch_rows(where, batch, p.n))
 
 
-def _checked_start(where: str, p: Problem, w0: Vector | None) -> Array:
+def _checked_start(where: str, p: Problem, w0: Vector | None) -> Array | None:
     if w0 is None:
-        return np.zeros(p.shape)
+        return None
     start = p.point(w0, "w0").copy()
     if not np.isfinite(start).all():
         raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")

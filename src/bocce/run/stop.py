@@ -14,16 +14,21 @@ from ..rows import Array
 PATIENCE = 100  # A run may spend this many steps beyond the tolerance that the caller asked for.
 ROUNDED_NORM = 1e-9  # A gradient norm below this share of the norm at zero is rounding.
 EPS = float(np.finfo(np.float64).eps)
+LEAST_GOAL = 16.0 * EPS  # of the norm at zero: what no run is asked to go below
 LOOSE = 100.0  # The bound on the gap by strong convexity may be so many times ``max_gap``.
 
 
-def smaller(at_zero: float, at_constant: float) -> float:
-    """The gradient's norm at zero or at the best constant prediction, whichever is smaller.
+def smaller(at_zero: float, at_constant: float, tol: float) -> float:
+    """The gradient's norm at zero or at the best constant prediction, whichever is smaller; ``tol``
+    is what it will be multiplied by.
 
     Where y is far from 0, the gradient at zero is nearly all of the intercept and says little of
     the other coefficients.
     """
-    return min(at_zero, max(at_constant, ROUNDED_NORM * at_zero))
+    share = ROUNDED_NORM
+    if tol > 0.0:
+        share = max(share, min(1.0, LEAST_GOAL / tol))
+    return min(at_zero, max(at_constant, share * at_zero))
 
 
 @dataclass
@@ -72,7 +77,7 @@ class Stop:
             if self.norm_at_zero < 0.0:
                 self.first = size
             else:
-                self.first = smaller(self.norm_at_zero, size)
+                self.first = smaller(self.norm_at_zero, size, self.asked or self.tol)
         # as if both norms shrank by the same factor
         self.inner_tol = self.tol * self.first * (norm(gradient) / size if size > 0.0 else 1.0)
         return size
