@@ -77,6 +77,7 @@ def test_a_certain_run_is_a_certain_fit():
     y = targets(X, "logistic")
     model = HeavyBallClassifier(l2=0.0, tol="auto").fit(X, y)
     result = bocce.minimize(bocce.Logistic(X, y, intercept=True), tol="auto")
+    assert "(proved)" in result.message
     np.testing.assert_allclose(result.w, model.coef_[0], rtol=1e-12)
     np.testing.assert_array_equal(result.history["k"], model.history_["iteration"])
 

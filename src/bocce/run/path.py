@@ -204,7 +204,7 @@ class PathSolver:
         else:
             first *= finer
         stop = Stop(
-            tol, self.frame, first, asked=enough,
+            tol, self.frame, first, required=enough,
             max_gap=gaps[0], loose_gap=gaps[1], gap_share=share, zero_value=self.zero_value,
         )  # fmt: skip
         p = self.p.replace(l2=l2)

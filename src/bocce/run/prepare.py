@@ -173,7 +173,7 @@ class PreparedRun:
         enough = 0.0
         if self.origin is None and reaches_tol(self.request):
             goal, enough = goals(self.p, goal)
-        return Stop(goal, self.frame, first, norm_at_zero=zero, asked=enough, even=self.even)
+        return Stop(goal, self.frame, first, norm_at_zero=zero, required=enough, even=self.even)
 
     def _reference(self) -> tuple[float, float]:
         """The norm that tol refers to, and the norm at zero. A negative number stands for one that

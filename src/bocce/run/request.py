@@ -112,19 +112,19 @@ class CheckedRequest(Request):
     certain: bool = False
 
 
-def _check_objects(where: str, p: Problem, asked: Request) -> None:
+def _check_objects(where: str, p: Problem, request: Request) -> None:
     """Refuse what is no problem, no callback or no metric."""
     if not isinstance(p, Problem):
         raise TypeError(
             f"{where}: p={type(p).__name__} must be a problem; build one with "
             "bocce.LeastSquares(X, y) or bocce.Logistic(X, y)."
         )
-    if asked.callback is not None and not callable(asked.callback):
+    if request.callback is not None and not callable(request.callback):
         raise TypeError(
-            f"{where}: callback={asked.callback!r} must be a function of one Progress; or None."
+            f"{where}: callback={request.callback!r} must be a function of one Progress; or None."
         )
-    if not callable(asked.metric):
-        _checks.choice(where, "metric", asked.metric, ("auto", *METRICS))
+    if not callable(request.metric):
+        _checks.choice(where, "metric", request.metric, ("auto", *METRICS))
 
 
 def _checked_pace(where: str, every: int | str) -> int | str:
@@ -150,12 +150,12 @@ def _checked_start(where: str, p: Problem, w0: Vector | None) -> Array | None:
     return start
 
 
-def _checked_length(where: str, asked: Request) -> tuple[int | None, float | None]:
+def _checked_length(where: str, request: Request) -> tuple[int | None, float | None]:
     """The number of steps, and the most passes."""
-    T = asked.T
-    passes = asked.passes
+    T = request.T
+    passes = request.passes
     if T is not None:
-        most = asked.limits.most_steps
+        most = request.limits.most_steps
         T = _checks.integer(where, "T", T, most=most, remedy="give the number of steps")
     if passes is not None:
         passes = _checks.real(where, "passes", passes, above=0.0, remedy="give a number of passes")
@@ -169,9 +169,9 @@ def _checked_tol(where: str, tol: float | str) -> float:
     return _checks.real(where, "tol", tol, least=0.0, below=1.0, remedy=remedy)
 
 
-def _check_open_end(where: str, p: Problem, asked: Request, certain: bool) -> None:
+def _check_open_end(where: str, p: Problem, request: Request, certain: bool) -> None:
     """Refuse what needs several runs where there can be only one."""
-    if asked.open_ended and asked.checkpoint is None:
+    if request.open_ended and request.checkpoint is None:
         return
     if certain:
         raise ValueError(

@@ -81,12 +81,12 @@ def _settled(run: Driver, verdict: RunVerdict) -> RunVerdict:
     """The verdict for the caller: a run that went on beyond the caller's tolerance has met it,
     whatever ended the run."""
     stop = run.stop
-    if stop.asked == 0.0 or verdict in (RunVerdict.CONVERGED, RunVerdict.DIVERGED):
+    if stop.required == 0.0 or verdict in (RunVerdict.CONVERGED, RunVerdict.DIVERGED):
         return verdict
     last = run.history.last
     if last.k < run.state.k:
         return verdict
-    if stop.norm_returned(run.frame.out(run.state.w), last.norm) <= stop.asked_goal:
+    if stop.norm_returned(run.frame.out(run.state.w), last.norm) <= stop.required_goal:
         return RunVerdict.CONVERGED
     return verdict
 

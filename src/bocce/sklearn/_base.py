@@ -123,9 +123,9 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         """Without the rows of weight zero: they are no part of the objective."""
         if weights is None or weights.min() > 0.0:
             return X, y, weights, offset
-        kept = np.flatnonzero(weights)
-        offset = None if offset is None else offset[kept]
-        return _arrays.rows_at(X, kept), y[kept], weights[kept], offset
+        positive = np.flatnonzero(weights)
+        offset = None if offset is None else offset[positive]
+        return _arrays.rows_at(X, positive), y[positive], weights[positive], offset
 
     def _shows_finite(self, X: Any) -> bool:
         """Does the fit itself find NaN and infinity, without a look at X before?"""
