@@ -359,12 +359,12 @@ CASES = [
     ),
     Case(
         "sparse rows: columns without an entry",
-        {"bocce.run.columns.used": nothing},
+        {"bocce.run.prepare.used": nothing},
         ("hashed text, classifier",),
     ),
     Case(
         "sparse rows: dense where they are full",
-        {"bocce.sklearn._base.dense_pays": never, "bocce.sklearn._folds.dense_pays": never},
+        {"bocce.run.prepare.dense_pays": never},
         ("half empty, classifier",),
     ),
     Case(

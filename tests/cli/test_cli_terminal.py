@@ -64,7 +64,7 @@ def test_a_long_path_is_folded_and_cuts_nothing_off(tmp_path):
     assert max(map(len, lines)) <= 80
     text = "".join(line.strip() for line in lines)
     assert str(file) in text
-    assert "after 1 step, 1 pass of all n=" in " ".join(" ".join(lines).split())
+    assert "after 2 steps, 2 passes of all n=" in " ".join(" ".join(lines).split())
 
 
 def test_every_command_is_summed_up_in_one_line():

@@ -183,7 +183,7 @@ def test_intercept_and_scales_are_those_of_one_machine(local_ray, monkeypatch, l
     steps_of_workers(monkeypatch)
     monkeypatch.setattr(NewtonPolicy, "suits", lambda problem: False)
     problem = bocce.Problem(X, y, loss, **options)
-    s = bocce.minimize(problem, "plane", tol=1e-10)
+    s = bocce.minimize(problem, "plane", tol=1e-10, w0=np.zeros(problem.shape))
     assert (r.status, r.n_iter) == ("converged", s.n_iter)
     np.testing.assert_allclose(r.w, s.w, rtol=1e-7, atol=1e-12)
     np.testing.assert_allclose(r.intercept, s.intercept, rtol=1e-7)

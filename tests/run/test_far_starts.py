@@ -162,13 +162,13 @@ def test_small_fits_do_not_spend_passes_on_what_rounding_forbids(seed, monkeypat
 
 
 def test_a_run_beyond_the_tolerance_that_was_asked_for_has_patience_and_no_more():
-    stop = bocce.run.stop.Stop(1e-13, Frame(np.zeros(1), np.ones(1), 0.0), first=1.0, asked=1e-4)
+    stop = bocce.run.stop.Stop(1e-13, Frame(np.zeros(1), np.ones(1), 0.0), first=1.0, required=1e-4)
     assert not stop.out_of_patience(1e-3)
     assert [stop.out_of_patience(1e-5) for _ in range(PATIENCE + 1)] == [False] * PATIENCE + [True]
 
 
 def test_steps_that_halve_the_gradient_end_where_they_do_so_no_more():
-    stop = bocce.run.stop.Stop(1e-13, Frame(np.zeros(1), np.ones(1), 0.0), first=1.0, asked=1e-4)
+    stop = bocce.run.stop.Stop(1e-13, Frame(np.zeros(1), np.ones(1), 0.0), first=1.0, required=1e-4)
     sizes = [1.0, 0.6, 1e-3, 1e-5, 4e-6, 3e-6]
     ends = [stop.out_of_patience(size, halves=True) for size in sizes]
     assert ends == [False] * 5 + [True]

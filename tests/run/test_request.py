@@ -33,7 +33,7 @@ def haar(l2=0.0):
 def test_a_request_runs_as_minimize_does():
     p = haar()
     checked = Request("shb", T=20, batch_size=0.5, seed=3).checked(p)
-    assert (checked.batch_size, checked.w0.tolist()) == (30, [0.0] * 4)
+    assert (checked.batch_size, checked.w0) == (30, None)
     ours, theirs = solve(p, checked), bocce.minimize(p, "shb", T=20, batch_size=30, seed=3)
     assert np.array_equal(ours.w, theirs.w)
     with pytest.raises(ValueError, match="T=21 must be an integer from 1 to 20; give "):

@@ -357,7 +357,7 @@ def test_half_written_checkpoint_is_never_taken_for_whole(tmp_path, haar, monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full_disk)
-    with pytest.warns(RuntimeWarning, match="could not be written .*No space left.* is whole"):
+    with pytest.warns(RuntimeWarning, match="could not be written .*No space left.* is complete"):
         r = bocce.minimize(haar, "shb", T=20, batch_size=50, checkpoint=path)
     assert r.n_iter == 20
     assert path.read_bytes() == before

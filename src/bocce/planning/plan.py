@@ -7,12 +7,11 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
 from .. import _checks, _html, _pictures, theory
 from .._pictures import Axes
 from ..problems import Problem
-from ..run.controllers import controller_of, frame_of
+from ..run.controllers import controller_of
+from ..run.prepare import prepare
 from ..run.request import CheckedRequest, Request
 from ..schedules import Schedule
 from . import forecast, page
@@ -207,9 +206,9 @@ def plan(
         raise TypeError(f"plan: method={method!r} must be a registry name, such as 'auto'.")
     tol = usual_tol(T) if tol is None else tol
     wanted = Request(method, T, batch_size, tol=tol, passes=passes, memory=memory)
-    request = wanted.checked(p, "plan")
-    inner = frame_of(p, request).problem(p)
-    controller = controller_of(inner, request, np.zeros(inner.shape))
+    ready = prepare(p, wanted.checked(p, "plan"))
+    request = ready.request
+    controller = controller_of(ready.inner, request, ready.start)
     controller.next(None)
     first = controller.current()
     facts = PlanFacts.of(p, forecast.trial(p, request.tol, request.memory), accuracy)

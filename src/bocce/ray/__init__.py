@@ -20,7 +20,7 @@ from ..control import PLANE, check_method, open_ended_names
 from ..inference import Inference
 from ..losses import loss_of
 from ..run import Progress, Request, Result
-from ..run.certain import solve_as_asked
+from ..run.minimize import finish
 from ..run.request import check_tol
 
 with _extras.extra("ray"):
@@ -51,7 +51,8 @@ def minimize(
 ) -> Result:
     """``bocce.minimize`` on all rows, which are spread over the machines of a Ray cluster.
 
-    The result is that of one machine, to rounding. "auto" without T is ``plane``. There are no
+    The result is that of one machine from the same start (by default zeros), to rounding. "auto"
+    without T is ``plane``. There are no
     batches: a step on a batch costs as many messages as one on all rows. An actor that is killed is
     started again and reloads its part from its source. Iterates of a schedule are then the same bit
     for bit; those of ``plane`` are the same to rounding, because the new actor computes its scores
@@ -137,7 +138,7 @@ def solve(
         found = early or survey(parts, loss, workers)
         request = on_all_rows(request, sum(found.rows))
         with placed(found, loss, l2, intercept) as problem:
-            return solve_as_asked(problem, request.checked(problem))
+            return finish(problem, request.checked(problem))
 
 
 def on_all_rows(request: Request, n: int) -> Request:

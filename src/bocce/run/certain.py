@@ -7,27 +7,22 @@ tolerance until no coefficient is farther from the minimiser than a hundredth of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 
-from .. import separation
 from ..inference import MOST_VARIABLES, infer
-from ..problems import Frame, Problem
+from ..problems import Problem
 from ..rows import Array
 from .coefficients import escape_words, variable_names
-from .request import FIRST_TOL, CheckedRequest
+from .descend import Descent, descend
 from .result import Result
-from .solve import join_stages, solve
-from .stop import Stop
 
-T = TypeVar("T")
 SHARE = 0.01  # A coefficient may be wrong by this share of its standard error.
 # An error below this share of the coefficient is rounding, whatever the noise.
 ROUNDED_COEFFICIENT = 1e-10
 ROUNDS = 6  # The most runs, each with a smaller tolerance.
+LEAST_TOL = 1e-15  # A smaller tolerance is below rounding.
 
 
 def affordable(p: Problem) -> bool:
@@ -65,61 +60,55 @@ def certainty(p: Problem, w: Array, count: float | None = None) -> Certainty:
     return Certainty(largest, int(proved.sum()), found.escape)
 
 
-def until_certain(
-    go: Callable[[float, T | None], tuple[T, bool]], judge: Callable[[T], Certainty]
-) -> tuple[T, Certainty]:
-    """Run on until the error is at most a hundredth: the last run and its ``Certainty``.
-
-    ``go`` runs to a tolerance, from the run before or (None) from the start, and returns the run
-    and whether it met the tolerance; ``judge`` is the ``certainty`` of a run.
-    """
-    tol = FIRST_TOL
-    run = None
-    for _ in range(ROUNDS):
-        run, met = go(tol, run)
-        found = judge(run)
-        if found.error <= SHARE or not met:
+def until_certain(done: Descent) -> Descent:
+    """Run on from where a run ended until no coefficient's error is above a hundredth of its
+    standard error, where that was asked for and can be told."""
+    run = done.run
+    if not (run.request.certain and affordable(run.p)):
+        return done
+    tol = run.request.tol
+    for left in reversed(range(ROUNDS)):
+        found = certainty(run.p, done.w, run.count)
+        done = replace(done, certainty=found)
+        if found.error <= SHARE or not done.met or not left:
             break
-        tol = max(1e-15, tol * min(0.1, 0.5 * SHARE / found.error))
-    assert run is not None
-    return run, found
+        tol = max(LEAST_TOL, tol * min(0.1, 0.5 * SHARE / found.error))
+        more = descend(run.from_end(done.w, tol, done.first))
+        if not more.met and not more.stopped and more.norm > done.norm:
+            break  # near infinity, rounding may lead a run away from where it began
+        done = done.then(more)
+    return done
 
 
-def solve_as_asked(p: Problem, request: CheckedRequest) -> Result:
-    """Run a request that was checked: once, or with ``tol="auto"`` until it is certain."""
+def worded(done: Descent) -> Result:
+    """The result of a run, whose message says what is certain, and where f has no minimiser."""
+    result = done.result
+    request = done.run.request
     if not request.certain:
-        return _with_escape(p, request, solve(p, request))
-    if not affordable(p):
-        result = solve(p, request)
+        result = _with_escape(done)
+    elif done.certainty is None:
         why = f" tol='auto' needs at most {MOST_VARIABLES:,} variables in memory or in parts: "
-        return replace(result, message=f"{result.message}{why}{FIRST_TOL:g} was used.")
-    frame = Frame.of(p)
-    inner = frame.problem(p)
-
-    def go(tol: float, before: Result | None) -> tuple[Result, bool]:
-        asked = replace(request, tol=tol)
-        stop = None
-        if before is not None:
-            asked = replace(asked, w0=_variables(p, before))
-            stop = Stop(tol, frame, first=float(before.history["grad_norm"][0]))
-        result = solve(p, asked, stop, frame, inner)
-        met = result.status == "converged"
-        if before is None:
-            return result, met
-        ends = [run.history["grad_norm"][-1] for run in (before, result)]
-        if not met and ends[1] > ends[0]:
-            return before, False  # near infinity, rounding may lead a run away from where it began
-        return _joined(before, result), met
-
-    result, found = until_certain(go, lambda run: certainty(p, _variables(p, run)))
-    return _judged(p, result, found)
+        result = replace(result, message=f"{result.message}{why}{request.tol:g} was used.")
+    else:
+        result = _judged(done, done.certainty)
+    if done.run.p.adapts:
+        result = replace(result, message=f"{result.message} {result.loss!r} suits the residuals.")
+    return result
 
 
-def _judged(p: Problem, result: Result, found: Certainty) -> Result:
+def _with_escape(done: Descent) -> Result:
+    result = done.result
+    if done.run.request.tol == 0.0 or result.status == "diverged" or done.escape is None:
+        return result
+    return replace(result, message=f"{result.message} {_escape_said(done, done.escape)}")
+
+
+def _judged(done: Descent, found: Certainty) -> Result:
     """The result of ``tol="auto"``, with what is certain about it."""
+    result = done.result
     within = f"within {SHARE:g} standard errors of the minimiser"
     if found.escape is not None:
-        said = f" {escape_words(variable_names(p), found.escape)}"
+        said = f" {_escape_said(done, found.escape)}"
         if found.proved and found.error <= SHARE:
             said += f" Every coefficient that the data determine is {within} of the rows that stay"
             said += " (proved)."
@@ -135,36 +124,7 @@ def _judged(p: Problem, result: Result, found: Certainty) -> Result:
     return replace(result, status="finished", message=result.message + said)
 
 
-def _variables(p: Problem, run: Result) -> Array:
-    return p.join_intercept(run.w, run.intercept)
-
-
-def _with_escape(p: Problem, request: CheckedRequest, result: Result) -> Result:
-    """The result, whose message says so where f has no minimiser."""
-    if request.tol == 0.0 or result.status == "diverged" or not separation.may_escape(p):
-        return result
-    if p.in_parts or p.rows.foreign:
-        return result
-    frame = Frame.of(p)
-    passes = float(result.history["gradient_evaluations"][-1]) / p.n
-    w = _variables(p, result)
-    found = separation.after_run(p, frame, frame.problem(p), w, passes)
-    if found is None:
-        return result
-    said = escape_words(variable_names(p), found)
-    return replace(result, message=f"{result.message} {said}")
-
-
-def _joined(first: Result, then: Result) -> Result:
-    """One run after the other, as one."""
-    counted = ("k", "gradient_evaluations")
-    history = {
-        name: np.concatenate([old, then.history[name][1:] + (old[-1] if name in counted else 0)])
-        for name, old in first.history.items()
-    }
-    return replace(
-        then,
-        history=history,
-        n_iter=first.n_iter + then.n_iter,
-        stages=join_stages([*first.stages, *then.stages]),
-    )
+def _escape_said(done: Descent, direction: Array) -> str:
+    columns = done.run.columns
+    names = None if columns is None else [f"x{j}" for j in columns]
+    return escape_words(variable_names(done.run.p, names), direction)

@@ -54,7 +54,7 @@ class Keeper:
         self.path = None if given is None else Path(given)
         self.found = False
         self.ended: RunVerdict | None = None  # the verdict of a run that is over
-        self.whole: dict[str, Any] = {}
+        self.snapshot: dict[str, Any] = {}
         self.failed = False  # a save while the run went on
         self.listens = self.leaving = self.terminated = False  # SIGTERM
 
@@ -91,7 +91,7 @@ class Keeper:
         """All of the run is as it should be: this is what may be saved."""
         if self.path is None:
             return
-        self.whole = self._taken()
+        self.snapshot = self._taken()
         if time.monotonic() - self.saved > self.run.settings.limits.save_seconds:
             self._save("the run goes on, and tries again later")
             self.saved = time.monotonic()
@@ -101,10 +101,10 @@ class Keeper:
             return
         self.leaving = True
         if kind is None:
-            self.whole = self._taken()
-        if self.whole:
+            self.snapshot = self._taken()
+        if self.snapshot:
             self.failed = False
-            self._save("the result is whole, but the run cannot be resumed from there")
+            self._save("the result is complete, but the run cannot be resumed from there")
         if self.listens:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             if self.terminated:
@@ -130,20 +130,20 @@ class Keeper:
         return self.run.state_dict() | {"ended": ended}
 
     def _arrays(self) -> dict[str, Array]:
-        norms, size = self.whole["norms"]
-        return self.whole | {"norms": np.concatenate([np.zeros(0), *norms[:size]])}
+        norms, size = self.snapshot["norms"]
+        return self.snapshot | {"norms": np.concatenate([np.zeros(0), *norms[:size]])}
 
     def _put_back(self, saved: dict[str, Array]) -> None:
         """Load and check: compiled steps do not look whether counters fit their tables."""
         run = self.run
         check_kinds(saved)
-        told = str(saved["ended"])
-        ended = None if told == GOES_ON else RunVerdict(told)
+        verdict = str(saved["ended"])
+        ended = None if verdict == GOES_ON else RunVerdict(verdict)
         run.load_state_dict(saved)
         if not (numbers_are_right(run, ended) and counters_are_right(run, run.stage)):
             raise ValueError("its numbers are not those of a run")
         self.ended = None if ended in NOT_OVER else ended
-        self.whole = self._taken()
+        self.snapshot = self._taken()
         # so wrong shapes and numbers beyond their range are noticed, wherever they were put
         if digest_of(saved) != digest_of(self._arrays() | {"ended": saved["ended"]}):
             raise ValueError("its arrays are not those of this run")
@@ -222,8 +222,8 @@ def write(path: Path, identity: Identity, arrays: dict[str, Array]) -> None:
     """A reader sees the old file or the new one."""
     content = {"identity": np.array(json.dumps(identity, sort_keys=True)), **arrays}
     with atomic_write(path) as stream:
-        whole = {"digest": np.array(digest_of(content)), **content}
-        np.savez(stream, **whole)  # type: ignore[arg-type]
+        checked = {"digest": np.array(digest_of(content)), **content}
+        np.savez(stream, **checked)  # type: ignore[arg-type]
 
 
 def digest_of(content: dict[str, Array]) -> str:

@@ -41,10 +41,12 @@ def taken(X: Any, columns: Index) -> Any:
     return type(X)((X.data, place[X.indices], X.indptr), shape=(X.shape[0], columns.size))
 
 
-def spread(coef: Any, columns: Index | None, d: int) -> Any:
-    """Coefficients of all d columns, those of the others zero."""
+def spread(coef: Any, columns: Index | None, d: int, axis: int = -1) -> Any:
+    """Coefficients of all d columns, which lie along ``axis``; those of the others are zero."""
     if columns is None:
         return coef
-    whole = np.zeros((coef.shape[0], d), dtype=coef.dtype)
-    whole[:, columns] = coef
-    return whole
+    shape = list(coef.shape)
+    shape[axis] = d
+    everywhere = np.zeros(shape, dtype=coef.dtype)
+    np.moveaxis(everywhere, axis, 0)[columns] = np.moveaxis(coef, axis, 0)
+    return everywhere

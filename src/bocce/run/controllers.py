@@ -23,7 +23,7 @@ from ..control import (
 )
 from ..losses import Loss
 from ..plane import sums_suffice
-from ..problems import Constants, Frame, Problem
+from ..problems import Frame, Problem
 from ..problems.curvature import mu_with_intercept
 from ..problems.frame import identity as own_variables
 from ..rows import Array
@@ -40,7 +40,6 @@ SMALLEST = 1e-140
 LARGEST = 1e140
 # With more rows in parts, the scores of the plane (a hundred bytes a row) do not fit into memory.
 MOST_SCORES = 1 << 24
-UNKNOWN = Constants(1.0, 0.0, 1.0, None, False)
 
 
 def frame_of(p: Problem, request: CheckedRequest) -> Frame:
@@ -57,7 +56,7 @@ def controller_of(p: Problem, request: CheckedRequest, start: Array) -> Controll
         return Fixed(_plane(request), p.n)
     if request.open_ended:
         return doubling(p, facts, request, start)
-    steps, b, recipe = _resolve(p, request)
+    steps, b, recipe = _resolve(p, request, start)
     if not facts.guarded or facts.looks_at_batch:
         return Fixed(steps, b)
     levels = guard_levels(p, b, start)
@@ -90,12 +89,12 @@ def guard_levels(p: Problem, b: int, start: Array) -> Levels:
     return levels._replace(gap=max(levels.gap, a_pass))
 
 
-def _resolve(p: Problem, request: CheckedRequest) -> tuple[Any, int, Recipe | None]:
+def _resolve(p: Problem, request: CheckedRequest, start: Array) -> tuple[Any, int, Recipe | None]:
     """The schedule or policy, the batch in rows, and how a named method was built."""
     method = request.method
     given = method.method if isinstance(method, Guarded) else method
     if isinstance(given, str):
-        recipe, T, b = recipe_of(p, request)
+        recipe, T, b = _recipe_of(p, request, start)
         return recipe.build(T), b, recipe
     if request.T is not None and request.T != given.T:
         raise ValueError(
@@ -105,7 +104,7 @@ def _resolve(p: Problem, request: CheckedRequest) -> tuple[Any, int, Recipe | No
     return given, accelerating_rows(p) if request.batch_size is None else request.batch_size, None
 
 
-def recipe_of(p: Problem, request: CheckedRequest) -> tuple[Recipe, int, int]:
+def _recipe_of(p: Problem, request: CheckedRequest, start: Array) -> tuple[Recipe, int, int]:
     """How the named method of the request is built; its number of steps and its batch."""
     facts = request.facts
     T = request.T
@@ -129,7 +128,7 @@ def recipe_of(p: Problem, request: CheckedRequest) -> tuple[Recipe, int, int]:
         b=b,
         T=T,
         quadratic=p.loss.quadratic,
-        pilot=lambda: p.pilot(request.w0),
+        pilot=lambda: p.pilot(start),
     )
     if not facts.guarded and "mu" in method.needs:
         values["mu"] = values["mu"] or _mu_with_intercept(p)
@@ -192,36 +191,49 @@ def usual_passes(tol: float, limits: Limits) -> int:
 def doubling(p: Problem, method: Method, request: CheckedRequest, start: Array) -> Doubling:
     """Batches first where the caller gave their size, or where ``batches_pay``."""
     b = request.batch_size
-    tol = request.tol
-    passes = request.passes
     limits = request.limits
-    straight = b is None and not batches_pay(p)
-    c = UNKNOWN if straight else p.estimated()
+    if b is None and not batches_pay(p):  # on all rows nothing is built from constants
+        return _stages(p, request, start, Recipe(method, {}), p.n)
+    c = p.estimated()
     check_curvature(p, c.L)
     L = c.L if c.L > 0 else 1.0  # f does not depend on w: the first look ends the run
-    first = p.n if straight else b
+    first = b
     if first is None:
         mu = min(L, max(c.mu, L * LEAST_MU))
         first = p.whole_batch(accelerating_batch(p.n, L, mu, max(c.L_max, L)))
         first = p.n if 2 * first > p.n else first
-    usual = max(usual_passes(tol, limits) * p.n, LEAST_STEPS * first)
-    c = replace(c, L=L, L_max=max(c.L_max, L))
     values = method.values(
-        c,
+        replace(c, L=L, L_max=max(c.L_max, L)),
         n=p.n,
         b=first,
         T=limits.most_steps,
         quadratic=p.loss.quadratic,
-        pilot=None if straight else lambda: p.pilot(start),
+        pilot=lambda: p.pilot(start),
     )
+    return _stages(p, request, start, Recipe(method, values), first)
+
+
+def _stages(
+    p: Problem, request: CheckedRequest, start: Array, recipe: Recipe, first_batch: int
+) -> Doubling:
+    """Stages that begin with batches of ``first_batch`` rows."""
+    tol = request.tol
+    passes = request.passes
+    limits = request.limits
+    if passes is None:
+        budget = max(usual_passes(tol, limits) * p.n, LEAST_STEPS * first_batch)
+    else:
+        budget = max(1, math.ceil(passes * p.n))
+    # one or two steps on all rows are enough
+    brief = request.batch_size is None or (tol > 0.0 and p.has_gram)
     return Doubling(
-        Recipe(method, values),
+        recipe,
         start,
         n=p.n,
-        first_batch=first,
-        brief=b is None or (tol > 0.0 and p.has_gram),  # one or two steps on all rows are enough
+        first_batch=first_batch,
+        brief=brief,
         wants_tol=tol > 0,
-        budget=usual if passes is None else max(1, math.ceil(passes * p.n)),
+        budget=budget,
         plane=PlaneSteps(request.memory, inner=True, metric=request.metric),
         limits=limits,
         measure=lambda w: p.pilot(w).noise,
@@ -244,11 +256,12 @@ def check_curvature(p: Problem, L: float, where: str = "minimize") -> None:
         )
 
 
-def summed(p: Problem, name: str, b: float | None) -> bool:
+def summed(p: Problem, request: CheckedRequest) -> bool:
     """Does a run without a number of steps need no more of the rows than sums over all of them,
     and are those finite? They are computed then, in the one pass that it takes."""
-    method = registry()[name]
-    at_once = method.all_rows or (not method.needs_T and b is None and not batches_pay(p))
+    if not request.chooses_steps:
+        return False
+    at_once = request.facts.all_rows or (request.batch_size is None and not batches_pay(p))
     return at_once and sums_suffice(p)
 
 

@@ -84,18 +84,18 @@ class Driver:
             if keeper.ended is not None:
                 return keeper.ended
             if not (keeper.found and self.stages):  # else it goes on where it was
-                told = RunVerdict.RUNNING
+                reply = RunVerdict.RUNNING
                 if not keeper.found:
                     self._note(first.value, size)
-                    told = self._tell(self.state.w, first)
+                    reply = self._tell(self.state.w, first)
                 over = self.stop.met(first.gradient, size)
                 if self.stop.zero_value > -math.inf:  # on a path a huge column hides what is left
                     over = over and self._little_is_left(first)
-                over = over and self._norm_returned(self.state.w, size) <= self.stop.asked_goal
+                over = over and self._norm_returned(self.state.w, size) <= self.stop.required_goal
                 if over or self._near(first):
                     return keeper.end(RunVerdict.CONVERGED)
-                if told:
-                    return told
+                if reply:
+                    return reply
                 self._enter(answer)
             return keeper.end(self._loop(keeper))
 
@@ -116,12 +116,12 @@ class Driver:
         while True:
             keeper.complete()
             if self.stage is None:
-                answer = self.controller.next(self._seen(verdict))
+                answer = self.controller.next(self._stage_report(verdict))
                 if isinstance(answer, Stage):
                     self._enter(answer)  # before anybody may stop here: a run goes on with it
-                told = self._tell_best()
-                if told == RunVerdict.CONVERGED or (told and isinstance(answer, Stage)):
-                    return told
+                reply = self._tell_best()
+                if reply == RunVerdict.CONVERGED or (reply and isinstance(answer, Stage)):
+                    return reply
                 if isinstance(answer, RunVerdict):
                     return answer or self._judged()
             verdict = RunVerdict.RUNNING
@@ -132,7 +132,7 @@ class Driver:
             if verdict or self.state.k >= self.end:
                 self.stage = None
 
-    def _seen(self, verdict: RunVerdict) -> StageReport:
+    def _stage_report(self, verdict: RunVerdict) -> StageReport:
         state = self.state
         taken = self.stages[-1].steps
         if state.tally is None or taken == 0:
@@ -188,7 +188,7 @@ class Driver:
             )
 
     def _stretch(self) -> RunVerdict:
-        """Some steps: to the end of the stage, to a record that is told, or for a while.
+        """Some steps: to the end of the stage, to a record that is reported, or for a while.
 
         An engine that knows the gradient where a step ends is asked after each step. Others take
         more steps at a time while these are quick.
@@ -197,11 +197,11 @@ class Driver:
         state = self.state
         recorder = self.recorder
         grain = self.engine.grain
-        told = self.settings.callback is not None or not self.frame.plain
-        if told and recorder.due(state.k):
+        watched = self.settings.callback is not None or not self.frame.plain
+        if watched and recorder.due(state.k):
             return self._record_here()
         stop = min(self.end, (state.k // grain + self.pace) * grain)
-        if told and recorder.count < recorder.when.size:
+        if watched and recorder.count < recorder.when.size:
             stop = min(stop, int(recorder.when[recorder.count]))
         before = time.monotonic()
         work = state.copy()
@@ -231,14 +231,14 @@ class Driver:
             verdict = verdict or rounded
         else:
             met = self._near(look)
-        told = RunVerdict.RUNNING
+        reply = RunVerdict.RUNNING
         if met or verdict or every == "auto" or self.state.k % int(every) == 0:
             self._note(look.value, size)
-            told = self._tell(self.state.w, look)
+            reply = self._tell(self.state.w, look)
         # A run that is over is over, whatever the callback says: a resumed run takes no more steps.
         if met:
             return RunVerdict.CONVERGED
-        return verdict or told
+        return verdict or reply
 
     def _checked_here(self) -> StepReport:
         """Where the run is, computed from w alone if rounding may matter; no step is taken."""
@@ -256,7 +256,7 @@ class Driver:
         """The gradient's norm at the point that is given back, where the run is over by ``size``;
         is the tolerance met there; and STALLED where only the rounding of that point is left."""
         there = self._norm_returned(self.state.w, size)
-        met = there <= self.stop.asked_goal
+        met = there <= self.stop.required_goal
         rounded = not met and size <= ROUNDED * there
         return there, met, RunVerdict.STALLED if rounded else RunVerdict.RUNNING
 
@@ -368,8 +368,8 @@ class Driver:
             record = self.history.last
             self.history.drop_last()
             self.history.add(record._replace(norm=self.stop.user_norm(look.gradient)))
-        told = self._tell(self.state.w, look)
-        return self._checked(verdict) or told
+        reply = self._tell(self.state.w, look)
+        return self._checked(verdict) or reply
 
     def _note(self, value: float, size: float) -> None:
         self.history.add(Record(self.state.k, value, size, self.evaluations))
@@ -396,13 +396,13 @@ class Driver:
         if last.k == self.state.k or (best.value, best.norm) == last[1:3]:  # recorded already
             return RunVerdict.RUNNING
         self._note(best.value, best.norm)
-        told = RunVerdict.RUNNING
+        reply = RunVerdict.RUNNING
         if self.settings.callback is not None:  # a look reads all rows
-            told = self._tell(best.w, self.engine.look(best.w))
+            reply = self._tell(best.w, self.engine.look(best.w))
         if best.norm > self.stop.goal:
-            return told
-        if self._norm_returned(best.w, best.norm) > self.stop.asked_goal:
-            return told
+            return reply
+        if self._norm_returned(best.w, best.norm) > self.stop.required_goal:
+            return reply
         self.state = State.at_rest(best.w, self.state.k)
         return RunVerdict.CONVERGED
 
@@ -417,11 +417,11 @@ class Driver:
             if beyond or not math.isfinite(look.value):
                 return RunVerdict.DIVERGED
             self._note(look.value, self.stop.user_norm(look.gradient))
-            told = self._tell(w, look)
+            reply = self._tell(w, look)
             if self.stop.tol > 0.0 and self.stop.met(look.gradient):
                 return RunVerdict.CONVERGED
-            if told:
-                return told
+            if reply:
+                return reply
         if self.controller.best is not None:
             return RunVerdict.RUNNING  # a controller that keeps the best point returns that
         stage = self.controller.current()

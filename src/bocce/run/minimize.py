@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from .._types import Vector
 from ..control import Given, MetricChoice
 from ..problems import Problem
-from .adapt import solve_adapting
-from .request import Callback, EngineChoice, Request
+from .adapt import complete
+from .certain import worded
+from .columns import spread
+from .prepare import prepare
+from .request import Callback, CheckedRequest, EngineChoice, Request
 from .result import Result
 
 
@@ -36,6 +40,12 @@ def minimize(
     ``tol`` and the history are in the variables of ``p``. The history holds the best point so far
     at each record, and every step on all rows.
 
+    A run of "auto" or "plane" without T is prepared as the fit of an estimator is, and takes the
+    same steps. Sparse columns without entries are left out, and sparse rows that are few or full
+    become dense. The run starts at the best constant prediction. Where X has few entries (20,000)
+    it goes on beyond ``tol``, as far as rounding allows. Steps of a schedule, of a policy or of a
+    given T are taken from zeros, in the columns as they are. Data in parts start from zeros.
+
     Parameters
     ----------
     p : Problem
@@ -52,10 +62,13 @@ def minimize(
     seed : int, default 0
         The seed; with the number of the step it decides every batch.
     w0 : array-like, optional
-        The start; by default zeros. With an intercept it has d + 1 numbers (with softmax, d + 1
+        The start, which is used as it is; by default zeros, or where the run chooses its steps,
+        the best constant prediction. With an intercept it has d + 1 numbers (with softmax, d + 1
         rows).
     tol : float or "auto", default 0.0
         Stop when the norm of the full gradient is at most tol times the first one; 0 never stops.
+        The first one is that where the run starts; where the run chooses its start, that at zero
+        if this is smaller. There, columns of a size below 1e-15 count as columns of size 1.
         "auto" stops when it is proved that no coefficient is farther from the minimiser than a
         hundredth of its standard error (docs/theory/optimisation-error.md); with more than 3,000
         variables it is 1e-4, and ``message`` says so.
@@ -116,4 +129,14 @@ def minimize(
         memory=memory,
         metric=metric,
     )
-    return solve_adapting(p, request.checked(p))
+    return finish(p, request.checked(p))
+
+
+def finish(p: Problem, request: CheckedRequest) -> Result:
+    """Prepare a request that was checked, and run it: the result in the variables of ``p``."""
+    run = prepare(p, request)
+    done = complete(run)
+    result = worded(done)
+    if run.columns is None:
+        return result
+    return replace(result, w=spread(result.w, run.columns, p.d, axis=0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -13,10 +14,12 @@ from ..control import PLANE, open_ended_names
 from ..plane.small import SmallNewton
 from ..problems import Frame, PathCache, Problem, norm
 from ..rows import Array
+from .columns import spread
 from .constant import value_at_constant
+from .prepare import best_constant, goals, is_tiny, on_rows, trimmed
 from .request import CheckedRequest, check_problem, check_tol
 from .result import Result
-from .solve import solve
+from .solve import end, solve
 from .stop import Stop
 
 # A run of a path goes on until its gradient is this share of the gradient where it began ...
@@ -43,7 +46,7 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     of the columns, the Gram matrix and the last Hessian. A run adds its own penalty to that Hessian
     for the price of one Cholesky factorisation. On the squared loss the Hessian is X^T X/n, so each
     further penalty takes a step or two. Data in parts are not kept in memory, so their runs only
-    start warm.
+    start warm. The problem is prepared as ``minimize`` prepares it.
 
     Parameters
     ----------
@@ -89,7 +92,8 @@ def path(p: Problem, l2s: Iterable[float], tol: float = 1e-6, method: str = "aut
     solver = PathSolver(p, float(penalties.min()), tol, method)
     results = {}
     for place in np.argsort(-penalties, kind="stable").tolist():
-        results[place] = solver.next_run(float(penalties[place]))
+        run = solver.next_run(float(penalties[place]))
+        results[place] = replace(run, w=spread(run.w, solver.columns, p.d, axis=0))
     return [results[place] for place in range(penalties.size)]
 
 
@@ -121,11 +125,16 @@ class PathSolver:
         leader: PathSolver | None = None,
         n_scored_rows: int = 0,
     ) -> None:
-        self.p = p
+        if leader is None:
+            p, self.columns = trimmed(p)
+        else:
+            self.columns = leader.columns
+            p = on_rows(p, leader.p.given, leader.columns)
+        self.p: Problem = p
         self.tol = tol
         self.leader = leader
         direct = p.loss.quadratic  # there a run is a step or two
-        if direct or p.in_parts:
+        if direct or p.in_parts or is_tiny(p):
             self.n_scored_rows = 0
         else:
             self.n_scored_rows = n_scored_rows
@@ -170,36 +179,57 @@ class PathSolver:
         if follow:
             assert self.leader is not None
             self.cache.follow(self.leader.cache, self.p.loss.quadratic)
-        result = self.next_run(l2, EXACT if self.is_small else 0.0)
-        return self.p.join_intercept(result.w, result.intercept)
+        given = self._next(l2, EXACT if self.is_small else 0.0)
+        return self._solved(l2, end(*given))
 
-    def next_run(self, l2: float, share: float = 0.0) -> Result:
-        """The run for the next penalty. ``share``: of f, which is allowed as a gap."""
-        first = self.first
-        goal = self.tol * self.first
-        if self.solutions and goal > 0.0:
-            before, end = self.solutions[-1]
-            # the gradient where the run begins
-            begins = abs(before - l2) * norm(self.unit_penalty.penalty_gradient(end))
-            first *= min(1.0, max(LEAST, MOVES * begins / goal))
+    def next_run(self, l2: float) -> Result:
+        """The run for the next penalty."""
+        result = solve(*self._next(l2))
+        self._solved(l2, self.p.join_intercept(result.w, result.intercept))
+        return result
+
+    def _next(
+        self, l2: float, share: float = 0.0
+    ) -> tuple[Problem, CheckedRequest, Stop, Frame, Problem]:
+        """What ``solve`` needs for the next penalty. ``share``: of f, which is allowed as a gap."""
+        finer = self._finer(l2)
         start = self._start(l2)
         gaps = 0.0, 0.0
         if self.n_scored_rows:
-            first *= FINER
+            finer *= FINER
             variance = self._variance(start)
             # With more columns than rows a weak penalty makes the losses of fitted rows vanish, but
             # not the losses of scored rows. Hashed text takes 0.4 of the time (benchmarks/cv.py).
             gaps = self.enough(variance), self.enough(max(variance, self.scored_variance))
+        first = self.first
+        tol, enough = goals(self.p, self.tol)
+        if enough > 0.0:
+            enough *= finer
+        else:
+            first *= finer
         stop = Stop(
-            self.tol, self.frame, first,
+            tol, self.frame, first, required=enough,
             max_gap=gaps[0], loose_gap=gaps[1], gap_share=share, zero_value=self.zero_value,
         )  # fmt: skip
         p = self.p.replace(l2=l2)
         inner = self.inner.replace(l2=l2)
         request = CheckedRequest(self.method, w0=start, tol=self.tol)
-        result = solve(p, request, stop, self.frame, inner)
-        self.solutions = [*self.solutions[-2:], (l2, p.join_intercept(result.w, result.intercept))]
-        return result
+        return p, request, stop, self.frame, inner
+
+    def _solved(self, l2: float, w: Array) -> Array:
+        """Remember the minimiser for a penalty."""
+        self.solutions = [*self.solutions[-2:], (l2, w)]
+        return w
+
+    def _finer(self, l2: float) -> float:
+        """The share of what ``tol`` asks for that the next run goes on to."""
+        goal = self.tol * self.first
+        if not (self.solutions and goal > 0.0):
+            return 1.0
+        before, end = self.solutions[-1]
+        # the gradient where the run begins
+        begins = abs(before - l2) * norm(self.unit_penalty.penalty_gradient(end))
+        return min(1.0, max(LEAST, MOVES * begins / goal))
 
     def note_scored(self, losses: Array) -> None:
         """Take note of the last model's losses on the scored rows."""
@@ -239,7 +269,7 @@ class PathSolver:
         parabola through the last ones leads (as a function of log l2)."""
         ends = self.solutions
         if not ends:
-            return np.zeros(self.p.shape)
+            return np.zeros(self.p.shape) if self.p.in_parts else best_constant(self.p)
         known = [l2, *(before for before, _ in ends)]
         apart = min(known) > 0.0 and len(set(known)) == len(known)
         if self.p.in_parts or not apart or len(ends) == 1:

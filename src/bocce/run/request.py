@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -60,6 +60,12 @@ class Request:
         """Is the number of steps left to the run?"""
         return isinstance(self.method, PlaneSteps) or (self.T is None and not self.facts.needs_T)
 
+    @property
+    def chooses_steps(self) -> bool:
+        """Are the steps themselves left to the run, too? (``PlaneSteps`` of a caller's own are
+        not.)"""
+        return self.open_ended and not isinstance(self.method, PlaneSteps)
+
     def checked(self, p: Problem, where: str = "minimize") -> CheckedRequest:
         """The same request for the problem ``p``, with every value checked.
 
@@ -95,12 +101,13 @@ class Request:
 class CheckedRequest(Request):
     """A request whose values are checked: what a run is made of.
 
-    ``batch_size`` is in rows (None: the run chooses), and ``w0`` an array. ``certain`` says that
-    ``tol`` is lowered until every coefficient is certain.
+    ``batch_size`` is in rows, and ``w0`` an array; None where these are left to the run
+    (``prepare`` fills in w0). ``certain`` says that ``tol`` is lowered until every coefficient is
+    certain.
     """
 
     batch_size: int | None = None
-    w0: Array = field(kw_only=True)
+    w0: Array | None = None
     tol: float = 0.0
     certain: bool = False
 
@@ -114,15 +121,15 @@ def check_problem(where: str, p: Problem) -> None:
         )
 
 
-def _check_objects(where: str, p: Problem, asked: Request) -> None:
+def _check_objects(where: str, p: Problem, request: Request) -> None:
     """Refuse what is no problem, no callback or no metric."""
     check_problem(where, p)
-    if asked.callback is not None and not callable(asked.callback):
+    if request.callback is not None and not callable(request.callback):
         raise TypeError(
-            f"{where}: callback={asked.callback!r} must be a function of one Progress; or None."
+            f"{where}: callback={request.callback!r} must be a function of one Progress; or None."
         )
-    if not callable(asked.metric):
-        _checks.choice(where, "metric", asked.metric, ("auto", *METRICS))
+    if not callable(request.metric):
+        _checks.choice(where, "metric", request.metric, ("auto", *METRICS))
 
 
 def _checked_pace(where: str, every: int | str) -> int | str:
@@ -139,21 +146,21 @@ def _checked_batch(where: str, p: Problem, batch: float | None) -> int | None:
     return p.whole_batch(sampling.batch_rows(where, batch, p.n))
 
 
-def _checked_start(where: str, p: Problem, w0: Vector | None) -> Array:
+def _checked_start(where: str, p: Problem, w0: Vector | None) -> Array | None:
     if w0 is None:
-        return np.zeros(p.shape)
+        return None
     start = p.point(w0, "w0").copy()
     if not np.isfinite(start).all():
         raise ValueError(f"{where}: w0 has NaN or infinity, must be finite; start from zeros.")
     return start
 
 
-def _checked_length(where: str, asked: Request) -> tuple[int | None, float | None]:
+def _checked_length(where: str, request: Request) -> tuple[int | None, float | None]:
     """The number of steps, and the most passes."""
-    T = asked.T
-    passes = asked.passes
+    T = request.T
+    passes = request.passes
     if T is not None:
-        most = asked.limits.most_steps
+        most = request.limits.most_steps
         T = _checks.integer(where, "T", T, most=most, remedy="give the number of steps")
     if passes is not None:
         passes = _checks.real(where, "passes", passes, above=0.0, remedy="give a number of passes")
@@ -168,9 +175,9 @@ def check_tol(where: str, tol: float | str) -> float:
     return _checks.real(where, "tol", tol, least=0.0, below=1.0, remedy=remedy)
 
 
-def _check_open_end(where: str, p: Problem, asked: Request, certain: bool) -> None:
+def _check_open_end(where: str, p: Problem, request: Request, certain: bool) -> None:
     """Refuse what needs several runs where there can be only one."""
-    if asked.open_ended and asked.checkpoint is None:
+    if request.open_ended and request.checkpoint is None:
         return
     if certain:
         raise ValueError(

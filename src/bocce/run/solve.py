@@ -12,7 +12,7 @@ from .._threads import one_thread
 from ..control import Controller, Fixed, GuardedRun, RunVerdict
 from ..control.base import Steps
 from ..problems import Frame, Problem
-from ..rows import digest
+from ..rows import Array, digest
 from ..schedules import Schedule
 from .checkpoint import FORMAT, Identity
 from .controllers import controller_of, frame_of
@@ -25,8 +25,6 @@ from .stop import Stop
 STACK = 6  # A warning names the line that called ``minimize``.
 
 
-@one_thread()
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a run sees what is not finite
 def solve(
     p: Problem,
     request: CheckedRequest,
@@ -40,14 +38,32 @@ def solve(
     the variables to run in and the problem in those variables, where they are known already.
     """
     frame = frame or frame_of(p, request)
+    run, verdict = _run(p, request, stop or Stop(request.tol, frame), frame, inner)
+    result = _result(p, run, verdict)
+    if verdict == RunVerdict.NOISY:
+        warnings.warn(f"minimize: {result.message}", RuntimeWarning, stacklevel=STACK)
+    return result
+
+
+def end(p: Problem, request: CheckedRequest, stop: Stop, frame: Frame, inner: Problem) -> Array:
+    """The variables where the run ends that ``solve`` would make, and nothing else of it."""
+    run, verdict = _run(p, request, stop, frame, inner)
+    return run.frame.out(run.answer(verdict))
+
+
+@one_thread()
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a run sees what is not finite
+def _run(
+    p: Problem, request: CheckedRequest, stop: Stop, frame: Frame, inner: Problem | None
+) -> tuple[Driver, RunVerdict]:
+    """A run from beginning to end, and how it ended."""
     inner = inner or frame.problem(p)
-    if request.w0.any():
-        start = frame.into(request.w0)
-    else:
+    if request.w0 is None or not request.w0.any():
         start = np.zeros(inner.shape)
+    else:
+        start = frame.into(request.w0)
     controller = controller_of(inner, request, start)
-    first = _table(controller)  # before the run changes it
-    stop = stop or Stop(request.tol, frame)
+    first = table_of(controller)  # before the run changes it
     stop.judges(p)
     run = Driver(
         problem=inner,
@@ -58,11 +74,21 @@ def solve(
         settings=request,
         identity=lambda: _identity(p, request, first),
     )
-    verdict = run.go()
-    result = _result(p, run, verdict)
-    if verdict == RunVerdict.NOISY:
-        warnings.warn(f"minimize: {result.message}", RuntimeWarning, stacklevel=STACK)
-    return result
+    return run, _settled(run, run.go())
+
+
+def _settled(run: Driver, verdict: RunVerdict) -> RunVerdict:
+    """The verdict for the caller: a run that went on beyond the caller's tolerance has met it,
+    whatever ended the run."""
+    stop = run.stop
+    if stop.required == 0.0 or verdict in (RunVerdict.CONVERGED, RunVerdict.DIVERGED):
+        return verdict
+    last = run.history.last
+    if last.k < run.state.k:
+        return verdict
+    if stop.norm_returned(run.frame.out(run.state.w), last.norm) <= stop.required_goal:
+        return RunVerdict.CONVERGED
+    return verdict
 
 
 def _result(p: Problem, run: Driver, verdict: RunVerdict) -> Result:
@@ -71,7 +97,7 @@ def _result(p: Problem, run: Driver, verdict: RunVerdict) -> Result:
     w, intercept = p.split_intercept(run.frame.out(run.answer(verdict)))
     k, value, grad_norm, evaluations = run.history.view().copy().T
     over = verdict in (RunVerdict.CONVERGED, RunVerdict.DIVERGED)
-    table = _table(controller)
+    table = table_of(controller)
     return Result(
         w,
         status=str(verdict) if over else "finished",
@@ -93,7 +119,7 @@ def _result(p: Problem, run: Driver, verdict: RunVerdict) -> Result:
     )
 
 
-def _table(controller: Controller) -> Steps | None:
+def table_of(controller: Controller) -> Steps | None:
     """The schedule or policy of a run, where it has one from beginning to end."""
     if isinstance(controller, Fixed):
         return controller.steps
@@ -120,7 +146,7 @@ def _identity(p: Problem, request: CheckedRequest, first: Steps | None) -> Ident
         "engine": _name(request.engine),
         "record_every": request.record_every,
         "metric": _name(request.metric),
-        "w0": digest(request.w0),
+        "w0": digest(request.w0) if request.w0 is not None else "",
     }
 
 

@@ -14,16 +14,21 @@ from ..rows import Array
 PATIENCE = 100  # A run may spend this many steps beyond the tolerance that the caller asked for.
 ROUNDED_NORM = 1e-9  # A gradient norm below this share of the norm at zero is rounding.
 EPS = float(np.finfo(np.float64).eps)
+LEAST_GOAL = 16.0 * EPS  # of the norm at zero: what no run is asked to go below
 LOOSE = 100.0  # The bound on the gap by strong convexity may be so many times ``max_gap``.
 
 
-def smaller(at_zero: float, at_constant: float) -> float:
-    """The gradient's norm at zero or at the best constant prediction, whichever is smaller.
+def smaller(at_zero: float, at_constant: float, tol: float) -> float:
+    """The gradient's norm at zero or at the best constant prediction, whichever is smaller; ``tol``
+    is what it will be multiplied by.
 
     Where y is far from 0, the gradient at zero is nearly all of the intercept and says little of
     the other coefficients.
     """
-    return min(at_zero, max(at_constant, ROUNDED_NORM * at_zero))
+    share = ROUNDED_NORM
+    if tol > 0.0:
+        share = max(share, min(1.0, LEAST_GOAL / tol))
+    return min(at_zero, max(at_constant, share * at_zero))
 
 
 @dataclass
@@ -39,8 +44,10 @@ class Stop:
     max_gap: float = 0.0
     gap_share: float = 0.0  # of f, which is allowed as a gap too
     loose_gap: float = 0.0  # the same, where no Hessian says how far f is above its minimum
-    asked: float = 0.0  # the caller's tolerance, where ``tol`` is smaller because steps are cheap
-    beyond: int = 0  # steps since ``asked`` was met
+    required: float = (
+        0.0  # the caller's tolerance, where ``tol`` is smaller because steps are cheap
+    )
+    beyond: int = 0  # steps since ``required`` was met
     last: float = 0.0  # the gradient's norm before the last step, in the caller's variables
     zero_value: float = -math.inf  # f of the best model without coefficients, for runs of a path
     even: bool = False  # Do columns of tiny size count as columns of size 1? See ``Frame.measure``.
@@ -72,7 +79,7 @@ class Stop:
             if self.norm_at_zero < 0.0:
                 self.first = size
             else:
-                self.first = smaller(self.norm_at_zero, size)
+                self.first = smaller(self.norm_at_zero, size, self.required or self.tol)
         # as if both norms shrank by the same factor
         self.inner_tol = self.tol * self.first * (norm(gradient) / size if size > 0.0 else 1.0)
         return size
@@ -100,7 +107,7 @@ class Stop:
         ``halves``: does each step halve the gradient, at least, until only rounding is left? Of
         other steps many are allowed. ``stalled``: can no fall of f be measured?
         """
-        met = size <= self.asked * self.first
+        met = size <= self.required * self.first
         rounding = stalled or (halves and size > 0.5 * self.last)
         self.last = size
         self.beyond += met
@@ -156,9 +163,9 @@ class Stop:
             return norm(self.frame.measured(gradient) if self.even else gradient)
 
     @property
-    def asked_goal(self) -> float:
+    def required_goal(self) -> float:
         """The gradient norm that the caller asked for."""
-        return max(self.asked * self.first, self.goal, 0.0)
+        return max(self.required * self.first, self.goal, 0.0)
 
     def _rounding_of(self, w: Array) -> float:
         """A bound on what rounding the intercept adds to the norm of the caller's gradient."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,47 +25,31 @@ from sklearn.utils.validation import (
 from .. import _checks, _pictures, sampling
 from .._pictures import Axes
 from .._threads import one_thread
-from ..control import registry
+from ..control import open_ended_names, registry
 from ..losses import Loss
 from ..losses.residuals import first_loss
-from ..problems import Frame, Problem
+from ..problems import NotFinite, Problem
 from ..problems._input import check_offset, penalty_factors
 from ..rows import Array, foreign, host, rows_of
 from ..rows.backend import numpy_type
 from ..run import columns as own_columns
 from ..run import scaling
-from ..run.adapt import until_suited
-from ..run.constant import constant
-from ..run.controllers import summed
-from ..run.prepare import PreparedRun, dense_pays, reaches_tol
+from ..run.adapt import complete
+from ..run.descend import Descent
+from ..run.prepare import PreparedRun, prepare
 from ..run.request import CheckedRequest
 from . import _arrays, _words
-from ._errors import FIRST_TOL, Seen, WithErrors, fit_until_certain
+from ._coefficients import Coefficients
+from ._errors import Seen, WithErrors
 from ._export import Exportable
 from ._report import CallbackSupportMixin, Reporter
-from ._run import FitOutcome, asked, descend
+from ._run import OVERFLOW, FitOutcome, Watcher, fit_request
 
 
 @cache
 def _seed_of(random_state: int) -> int:
     """A generator takes as long to be seeded as small data to be fitted."""
     return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-Ended: TypeAlias = tuple[PreparedRun, FitOutcome]
-
-
-def _fit_adapting(run: PreparedRun, fit: Callable[[PreparedRun], FitOutcome]) -> Ended:
-    """Fit until the loss suits the residuals: the last run and its outcome."""
-
-    def go(p: Problem, before: Ended | None) -> Ended:
-        if before is None:
-            return run, fit(run)
-        inner = run.inner.with_fields(loss=p.loss)
-        then = replace(run, p=p, inner=inner, start=before[1].w, cold=False)
-        return then, fit(then)
-
-    return until_suited(run.p, go, lambda ended: ended[1].w)[1]
 
 
 class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
@@ -139,9 +123,9 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         """Without the rows of weight zero: they are no part of the objective."""
         if weights is None or weights.min() > 0.0:
             return X, y, weights, offset
-        kept = np.flatnonzero(weights)
-        offset = None if offset is None else offset[kept]
-        return _arrays.rows_at(X, kept), y[kept], weights[kept], offset
+        positive = np.flatnonzero(weights)
+        offset = None if offset is None else offset[positive]
+        return _arrays.rows_at(X, positive), y[positive], weights[positive], offset
 
     def _shows_finite(self, X: Any) -> bool:
         """Does the fit itself find NaN and infinity, without a look at X before?"""
@@ -149,7 +133,7 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
 
     def _order(self, X: Any) -> str:
         """The order in memory that a fit needs: the one that X has, but for batches, by rows."""
-        if self.batch_size is None and reaches_tol(self.method):
+        if self.batch_size is None and self.method in open_ended_names():
             return _arrays.order_of(X)
         return "C"
 
@@ -174,9 +158,9 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         """From ``coef_`` and ``intercept_``?"""
         return bool(self.warm_start and hasattr(self, "coef_"))
 
-    def _started(self, outputs: int, d: int, warm: bool) -> tuple[Array, Array]:
+    def _started(self, outputs: int, d: int) -> tuple[Array, Array]:
         """Coefficients and intercepts of zero, or those of the last fit."""
-        if not warm:
+        if not self._begins_warm():
             return np.zeros((outputs, d)), np.zeros(outputs)
         coef = np.array(host(self.coef_), dtype=np.float64, ndmin=2)
         if coef.shape != (outputs, d):
@@ -285,126 +269,100 @@ class HeavyBall(WithErrors, Exportable, CallbackSupportMixin, BaseEstimator):
         """One run for each of ``targets``, all on the same rows and weights; ``offsets`` has one
         for each, or is None. ``finite``: is X known to be? If not, that is seen from the first
         pass."""
-        labels = report.labels
-        dtype = numpy_type(X.dtype)
-        given = X
+        fits: list[Descent] = []
+        for j, run in enumerate(self._prepared_runs(X, targets, weights, offsets)):
+            if j == 0:
+                if not (finite or run.by_sums):
+                    assert_all_finite(X, input_name="X", estimator_name=type(self).__name__)
+                found = Coefficients(self, X, len(report.labels), run.columns)
+            fits.append(self._one_fit(run, j, found, report))
+        for name, value in found.fitted().items():
+            setattr(self, name, value)
+        outcomes = [
+            FitOutcome.of(done, found.rounded(j, done.run.p)) for j, done in enumerate(fits)
+        ]
+        self._keep(fits, outcomes, report)
+        self._warn(fits)
+        self._seen = self._seen.kept()
+
+    def _one_fit(self, run: PreparedRun, j: int, found: Coefficients, report: Reporter) -> Descent:
+        """The fit of output j."""
+        report.begin(j)
+        if report.listened_to:
+            run = replace(run, listener=Watcher(report, run, partial(found.attributes, j)))
+        try:
+            done = complete(run)
+        except NotFinite as error:
+            raise ValueError(OVERFLOW) from error
+        found.put(j, done.w)
+        report.end()
+        return done
+
+    def _prepared_runs(
+        self, X: Any, targets: Iterable[Array], weights: Array | None, offsets: Any
+    ) -> Iterator[PreparedRun]:
+        """The run of each output; those after the first share what it knows of the rows."""
+        warm = None
+        if self._begins_warm():
+            warm = Coefficients(self, X, len(self._runs))
+        count = float(X.shape[0]) if weights is None else float(weights.sum())
+        run = None
+        for j, y in enumerate(targets):
+            offset = None if offsets is None else offsets[j]
+            if run is None:
+                p = self._problem(X, y, weights, offset)
+                request = self._request(p.n, None if warm is None else warm.point(j, p))
+                run = prepare(p, request, of_model=True, count=count)
+            else:
+                p = self._next_problem(run.p, j, y, offset)
+                run = run.of_output(p, None if warm is None else warm.point(j, p))
+            yield run
+
+    def _request(self, n: int, w0: Array | None) -> CheckedRequest:
+        """What the parameters want of a run on n rows, from w0."""
         batch = self.batch_size
         if batch is not None:
-            batch = sampling.batch_rows(type(self).__name__, batch, X.shape[0])
-        if sp.issparse(X) and dense_pays(X):
-            X = X.toarray()
-        warm = self._begins_warm()
-        if warm or self.penalty is not None:
-            columns = None
-        else:
-            columns = own_columns.used(X)
-        if columns is not None:
-            X = own_columns.taken(X, columns)
-        coef, intercept = self._started(self._outputs(len(labels)), X.shape[1], warm)
-        certain = self.tol == "auto"
-        tol = FIRST_TOL if certain else self.tol
-        request = asked(self.method, batch, self.max_iter, tol, self._seed())
-        if weights is None:
-            count = float(X.shape[0])
-        else:
-            count = float(weights.sum())
-        p = inner = frame = None
-        runs: list[PreparedRun] = []
-        outcomes: list[FitOutcome] = []
-        for j, y in enumerate(targets):
-            place = self._place(j)
-            offset = None if offsets is None else offsets[j]
-            if p is None:
-                p = self._problem(X, y, weights, offset)
-                frame = Frame.of(p)
-                inner = frame.problem(p)
-            else:
-                p = self._next_problem(p, j, y, offset)
-                inner = inner.with_encoded(y, offset).with_fields(loss=p.loss)
-            by_sums = summed(inner, self.method, self.batch_size)
-            if j == 0 and not (finite or by_sums):
-                assert_all_finite(X, input_name="X", estimator_name=type(self).__name__)
-
-            def tell(k, w, value, ratio, share, place=place):
-                def attributes():
-                    self._put(coef, intercept, place, w)
-                    return self._fitted(coef, intercept, given, columns)
-
-                return report.step(k, value, ratio, share, attributes)
-
-            report.begin(j)
-            if self.fit_intercept and not warm:
-                intercept[place] = constant(p)
-            start = p.join_intercept(coef[place].T, intercept[place])
-            watch = tell if report.listened_to else None
-            run = PreparedRun(p, inner, frame, start, request, not warm, by_sums)
-            if certain:
-                fit = partial(fit_until_certain, tell=watch, count=count)
-            else:
-                fit = partial(descend, tell=watch)
-            run, outcome = _fit_adapting(run, fit)
-            runs.append(run)
-            outcomes.append(outcome)
-            self._put(coef, intercept, place, outcomes[j].w)
-            report.end()
-        for name, value in self._fitted(coef, intercept, given, columns).items():
-            setattr(self, name, value)
-        if dtype == np.float32:  # what was cast is what is judged
-            rough = coef.astype(dtype)
-            shift = intercept.astype(dtype)
-            for j, run in enumerate(runs):
-                place = self._place(j)
-                w = p.join_intercept(rough[place].T, shift[place])
-                outcomes[j] = outcomes[j].judged(run.norm_at(w))
-        self._note_losses([run.p.loss for run in runs])
-        self._seen = Seen([run.p for run in runs], count, columns)
-        self._stream = None
-        self._inferred = {}
-        self._keep(frame, outcomes, request, labels)
-        if self._l2 > 0.0 and not self.standardize and scaling.apart(frame.spread2):
-            self._warn_of_scaling(runs)
-        self._seen = self._seen.kept()
+            batch = sampling.batch_rows(type(self).__name__, batch, n)
+        return fit_request(self.method, batch, self.max_iter, self.tol, self._seed(), w0)
 
     def _note_losses(self, losses: list[Loss]) -> None:
         """Set the parameters of the losses that the fit has found."""
 
-    def _put(self, coef: Array, intercept: Array, place: Any, w: Array) -> None:
-        """The variables of a run into its place in the coefficients."""
-        coef[place] = w[: coef.shape[1]].T
-        if self.fit_intercept:
-            intercept[place] = w[-1]
-        else:
-            intercept[place] = 0.0
-
-    def _keep(
-        self, frame: Frame, outcomes: list[FitOutcome], request: CheckedRequest, labels: list[str]
-    ) -> None:
+    def _keep(self, fits: list[Descent], outcomes: list[FitOutcome], report: Reporter) -> None:
         """What a fit leaves behind besides the coefficients."""
-        self.history_ = outcomes[0].history
-        if len(outcomes) > 1:
-            tables = [o.history for o in outcomes]
-            self.history_ = {n: np.concatenate([t[n] for t in tables]) for n in tables[0]}
-        sizes = [o.history["passes"].size for o in outcomes]
+        first = fits[0].run
+        problems = [done.run.p for done in fits]
+        self._note_losses([p.loss for p in problems])
+        self._seen = Seen(problems, first.count, first.columns)
+        self._stream = None
+        self._inferred = {}
+        tables = [o.history for o in outcomes]
+        self.history_ = {name: np.concatenate([t[name] for t in tables]) for name in tables[0]}
+        sizes = [table["passes"].size for table in tables]
         self.history_["output"] = np.repeat(np.arange(len(outcomes)), sizes)
         self.n_iter_ = max(1, *(round(o.passes) for o in outcomes))
         self.optimality_ = max(o.ratio for o in outcomes)
         vars(self).pop("plan_", None)
-        self._course = frame, outcomes, request, labels
-        trouble = _words.trouble(self, outcomes, request, labels)
-        if trouble:
-            warnings.warn(trouble, ConvergenceWarning, stacklevel=6)
+        self._course = first.frame, outcomes, first.request, report.labels
 
-    def _warn_of_scaling(self, runs: list[PreparedRun]) -> None:
-        """Where the penalty keeps columns out of the model because their values are small."""
-        assert self._seen is not None
-        found: set[int] = set()
-        for j, run in enumerate(runs):
-            at = run.frame.into(self._point(j, run.p))
-            scale = run.frame.scale
-            found |= set(scaling.held_back(run.inner, at, self._seen.count, scale))
-        if found:
-            said = scaling.advice(run.p, sorted(found), self._column_names())
-            warnings.warn(f"{type(self).__name__}: {said}", stacklevel=6)
+    def _warn(self, fits: list[Descent]) -> None:
+        """Say what did not converge, and what the penalty keeps out of the model because columns
+        are small."""
+        _, outcomes, request, labels = self._course
+        doubt = _words.doubt(outcomes)
+        trouble = _words.trouble(self, outcomes, request, labels)
+        for said in filter(None, (doubt, trouble)):
+            warnings.warn(said, ConvergenceWarning, stacklevel=6)
+        run = fits[0].run
+        if self._l2 == 0.0 or self.standardize or not scaling.apart(run.frame.spread2):
+            return
+        held_back: set[int] = set()
+        for j, done in enumerate(fits):
+            at = run.frame.into(self._point(j, done.run.p))
+            held_back |= set(scaling.held_back(done.run.inner, at, run.count, run.frame.scale))
+        if held_back:
+            advice = scaling.advice(run.p, sorted(held_back), self._column_names())
+            warnings.warn(f"{type(self).__name__}: {advice}", stacklevel=6)
 
     @cached_property
     def plan_(self) -> str:

@@ -12,17 +12,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.utils.extmath import safe_sparse_dot
 
 from ..problems.limits import LIMITS
 from ..rows import Array
 from ..run.path import PathSolver
-from ..run.prepare import TINY_TOL, dense_pays, tiny
+from ..run.request import FIRST_TOL
 from ._arrays import elsewhere, rows_at
 from ._base import HeavyBall
-from ._errors import FIRST_TOL
+from ._coefficients import Coefficients
 
 
 def curvature_is_shared(X: Any) -> bool:
@@ -46,20 +45,14 @@ class Track:
     ) -> None:
         self.model = model
         self.given = X
-        self.d = int(X.shape[1])
-        model.n_features_in_ = self.d
+        model.n_features_in_ = int(X.shape[1])
         if leader is None:
             X, targets, weights, _ = model._prepared(*model._weighted_rows(X, y, weights))
         else:
             targets, weights = model._encoded(y, weights)
         self.n = int(X.shape[0])
-        if sp.issparse(X) and dense_pays(X):
-            X = X.toarray()
         tol = FIRST_TOL if model.tol == "auto" else model.tol
-        if tiny(X):
-            tol = min(tol, TINY_TOL)
-            n_scored_rows = 0
-        self.ways: list[PathSolver] = []
+        self.solvers: list[PathSolver] = []
         p = None
         for j, target in enumerate(targets):
             if p is None:
@@ -67,21 +60,20 @@ class Track:
             else:
                 p = model._next_problem(p, j, target)
             if leader:
-                led = leader.ways[j]
+                led = leader.solvers[j]
             else:
-                led = self.ways[0] if self.ways else None
-            self.ways.append(PathSolver(p, weakest, tol, leader=led, n_scored_rows=n_scored_rows))
+                led = self.solvers[0] if self.solvers else None
+            solver = PathSolver(p, weakest, tol, leader=led, n_scored_rows=n_scored_rows)
+            self.solvers.append(solver)
         self.follows = leader is not None
 
     def fit(self, l2: float) -> dict[str, Any]:
         """Fit the model with the next penalty; returns its ``coef_`` and ``intercept_``."""
-        rows = self.model._outputs(len(self.ways))
-        coef = np.zeros((rows, self.d))
-        intercept = np.zeros(rows)
-        for j, way in enumerate(self.ways):
-            point = way.model(l2, self.follows)
-            self.model._put(coef, intercept, self.model._place(j), point)
-        fitted = self.model._fitted(coef, intercept, self.given)
+        columns = self.solvers[0].columns
+        found = Coefficients(self.model, self.given, len(self.solvers), columns)
+        for j, solver in enumerate(self.solvers):
+            found.put(j, solver.model(l2, self.follows))
+        fitted = found.fitted()
         for name, value in fitted.items():
             setattr(self.model, name, value)
         return fitted
@@ -124,12 +116,12 @@ class Fold:
     def _note_losses(self) -> None:
         """Tell the path how much the losses of the scored rows vary, where it counts on them."""
         model = self.track.model
-        way = self.track.ways[0]
-        if not way.n_scored_rows or self._targets is None:
+        solver = self.track.solvers[0]
+        if not solver.n_scored_rows or self._targets is None:
             return
         z = safe_sparse_dot(self.X, model.coef_.T, dense_output=True) + model.intercept_
-        z = z if way.p.loss.multi_output else z[:, 0]
-        way.note_scored(way.p.loss.value(z, self._targets))
+        z = z if solver.p.loss.multi_output else z[:, 0]
+        solver.note_scored(solver.p.loss.value(z, self._targets))
 
     @cached_property
     def _targets(self) -> Array | None:

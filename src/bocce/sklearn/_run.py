@@ -1,112 +1,98 @@
-"""One output's run: what an estimator asks of the driver, and what it keeps."""
+"""One output's run: what an estimator wants of it, and what it keeps."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from .. import separation
-from ..control import Guarded, Limits
-from ..problems import NotFinite
+from ..control import Guarded, Limits, open_ended_names
 from ..rows import Array
+from ..run.certain import Certainty
 from ..run.controllers import usual_passes
-from ..run.prepare import OVERFLOW, PreparedRun, reaches_tol
-from ..run.request import CheckedRequest
+from ..run.descend import Descent
+from ..run.prepare import PreparedRun
+from ..run.request import FIRST_TOL, CheckedRequest
 from ..run.result import Progress, Result, StageRun
-from ..run.solve import join_stages
 from ..run.stop import Stop
+from ._report import Reporter
 
-Tell = Callable[[int, Array, float, float, float], bool]
+OVERFLOW = (
+    "fit: the objective or its first gradient overflows, must be finite; scale y, or leave out "
+    "columns of huge values."
+)
 
 
-def asked(
-    method: str, batch_size: int | None, max_iter: int | None, tol: float, seed: int
+def fit_request(
+    method: str,
+    batch_size: int | None,
+    max_iter: int | None,
+    tol: float | str,
+    seed: int,
+    w0: Array | None,
 ) -> CheckedRequest:
-    """What an estimator, which has checked its parameters, asks of a run; the start is not known
-    yet. A named method with a schedule is run under the guard."""
-    passes = max_iter or usual_passes(tol if reaches_tol(method) else 0.0, Limits())
+    """The request of an estimator, which has checked its parameters; it begins at w0, or where the
+    run chooses to. A named method with a schedule is run under the guard."""
+    certain = tol == "auto"
+    goal = FIRST_TOL if certain else float(tol)
+    to_tol = method in open_ended_names()
     return CheckedRequest(
-        method if reaches_tol(method) else Guarded(method),
+        method if to_tol else Guarded(method),
         batch_size=batch_size,
         seed=seed,
-        w0=np.zeros(0),
-        tol=float(tol),
+        w0=w0,
+        tol=goal,
         sampling="reshuffle",
         record_every="auto",
-        passes=passes,
+        passes=max_iter or usual_passes(goal if to_tol else 0.0, Limits()),
+        certain=certain,
     )
 
 
 @dataclass(frozen=True)
 class FitOutcome:
-    """A run that is over, as an estimator sees it."""
+    """A run that is over, without its data."""
 
     w: Array  # and then the intercept, where there is one
     history: dict[str, Array]
     stages: list[StageRun]
-    stopped: bool = False  # by a callback
-    ratio: float = math.nan  # the gradient's norm over the first, in the caller's variables
-    escape: Array | None = None  # the direction along which f has no minimiser, if any
-    first: float = math.nan  # that first norm
+    passes: float
+    ratio: float  # the gradient's norm over the first, in the caller's variables
+    stopped: bool  # by a callback
+    escape: Array | None  # the direction along which f has no minimiser, if any
+    certainty: Certainty | None
 
-    @property
-    def passes(self) -> float:
-        return float(self.history["passes"][-1])
-
-    def then(self, more: FitOutcome) -> FitOutcome:
-        """This run and another that went on from its end, as one."""
-        history = {}
-        for name, values in more.history.items():
-            before = self.history[name]
-            if name in ("iteration", "passes"):
-                values = values + before[-1]
-            history[name] = np.concatenate([before, values[1:]])
-        return replace(more, history=history, stages=join_stages(self.stages + more.stages))
-
-    def judged(self, size: float) -> FitOutcome:
-        """The same run, whose gradient has this norm after the coefficients were rounded."""
-        return replace(self, ratio=_ratio(size, self.first))
+    @classmethod
+    def of(cls, done: Descent, rounded: Array | None = None) -> FitOutcome:
+        """``rounded``: the point that is judged, where coefficients were rounded."""
+        norm = done.norm if rounded is None else done.run.norm_at(rounded)
+        return cls(
+            w=done.w,
+            history=_columns(done.result, done.run.p.n),
+            stages=done.result.stages,
+            passes=done.passes,
+            ratio=_ratio(norm, done.first),
+            stopped=done.stopped,
+            escape=done.escape,
+            certainty=done.certainty,
+        )
 
 
-@dataclass
-class Watch:
-    """A callback of the driver that tells an estimator's listener of each step."""
+@dataclass(frozen=True)
+class Watcher:
+    """Reports each record of a run to those who watch the fit."""
 
+    report: Reporter
     run: PreparedRun
-    stop: Stop
-    tell: Tell
-    stopped: bool = False  # Did the listener stop the run?
+    attributes: Callable[[Array], dict[str, Any]]  # of the estimator, if the run ended at w
 
-    def __call__(self, now: Progress) -> bool:
+    def __call__(self, now: Progress, stop: Stop) -> bool:
+        ratio = _ratio(now.grad_norm, stop.first)
         w = self.run.p.join_intercept(now.w, now.intercept)
-        ratio = _ratio(now.grad_norm, self.stop.first)
-        self.stopped = self.tell(now.k, w, now.value, ratio, _share(ratio, self.stop.tol))
-        return self.stopped
-
-
-def descend(run: PreparedRun, tell: Tell | None = None) -> FitOutcome:
-    """Run until the gradient, in the caller's variables, is tol times the first."""
-    p = run.p
-    stop = run.stop()
-    watch = None if tell is None else Watch(run, stop, tell)
-    try:  # an estimator has checked its parameters
-        result = run.go(stop, watch)
-    except NotFinite as error:
-        raise ValueError(OVERFLOW) from error
-    w = p.join_intercept(result.w, result.intercept)
-    history = _columns(result, p.n)
-    return FitOutcome(
-        w,
-        history,
-        result.stages,
-        stopped=watch is not None and watch.stopped,
-        ratio=_ratio(float(history["gradient_norm"][-1]), stop.first),
-        escape=separation.after_run(p, run.frame, run.inner, w, float(history["passes"][-1])),
-        first=stop.first,
-    )
+        share = _share(ratio, stop.tol)
+        return self.report.step(now.k, now.value, ratio, share, lambda: self.attributes(w))
 
 
 def _ratio(size: float, first: float) -> float:

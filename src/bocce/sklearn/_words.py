@@ -7,7 +7,7 @@ from typing import Any
 from ..control import takes_all_rows
 from ..inference import MOST_VARIABLES
 from ..problems import Frame, Problem
-from ..run.certain import affordable
+from ..run.certain import SHARE, affordable
 from ..run.coefficients import escape_words, variable_names
 from ..run.prepare import reaches_tol
 from ..run.request import CheckedRequest
@@ -105,6 +105,19 @@ def _direct(problem: Problem, outcomes: list[FitOutcome]) -> str:
     )
 
 
+def doubt(outcomes: list[FitOutcome]) -> str:
+    """That ``tol="auto"`` could not show what it promises; else ""."""
+    for outcome in outcomes:
+        found = outcome.certainty
+        if found is not None and found.error > SHARE and not outcome.stopped:
+            return (
+                f"fit: tol='auto' could not show that every coefficient is within {SHARE} standard "
+                f"errors of the minimiser (the bound is {found.error:.3g}); raise l2, or leave out "
+                "columns that depend on one another."
+            )
+    return ""
+
+
 def trouble(
     estimator: Any, outcomes: list[FitOutcome], request: CheckedRequest, labels: list[str]
 ) -> str:
@@ -131,7 +144,7 @@ def trouble(
 
 
 def _remedy(outcome: FitOutcome, request: CheckedRequest) -> str:
-    if not reaches_tol(request.facts.name):
+    if not reaches_tol(request):
         return f"method {request.facts.name!r} has a fixed schedule: raise max_iter, or use 'auto'."
     if outcome.passes <= request.passes - 1.0:  # not even all of them were of use
         return (
