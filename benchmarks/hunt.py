@@ -91,9 +91,8 @@ def goal_of(case: Case, objective: Objective, entrants: list[Racer]) -> float:
     return least + case.target * (start - least)
 
 
-def race(seed: int, number: int) -> Verdict | None:
-    """None where bocce or all peers miss the target: such a case says nothing of speed."""
-    case = draw(seed, number)
+def race(case: Case, number: int) -> Verdict | None:
+    """None where all peers miss the target: such a case says nothing of speed."""
     objective = Objective(case)
     entrants = racers(case, objective)
     goal = goal_of(case, objective, entrants)
@@ -147,7 +146,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     if args.case is not None:
         for number in args.case:
-            verdict = race(args.seed, number)
+            verdict = race(draw(args.seed, number), number)
             if verdict is None:
                 print(f"case {number}: no peer reaches the target")
                 continue
@@ -160,7 +159,7 @@ def main() -> None:
     missed: list[Verdict] = []
     number = 0
     while time.monotonic() < end:
-        verdict = race(args.seed, number)
+        verdict = race(draw(args.seed, number), number)
         number += 1
         if verdict is None:
             continue
