@@ -62,7 +62,7 @@ LONG = {
     *("theory/finite.py: certify", "theory/finite.py: certify_run"),
     # left to be split
     "sklearn/_base.py: _fit",
-    *("problems/frame.py: _of_dense", "planning/plan.py: plan"),
+    "planning/plan.py: plan",
     *("torch/measure.py: measure", "torch/measure.py: _curvature"),
 }
 MOST_ANY = 400  # lines outside the adapters, imports not counted
