@@ -131,9 +131,7 @@ class SmallNewton(Newton):
 
     @cached_property
     def X(self) -> Array:
-        rows = self.problem.rows
-        assert isinstance(rows, Dense)
-        return np.asarray(rows.X, dtype=np.float64)
+        return np.asarray(self.problem.rows.X, dtype=np.float64)
 
     @cached_property
     def columns(self) -> Array:
@@ -150,7 +148,7 @@ class SmallNewton(Newton):
         """Are the rows dense, in memory and so few that a Hessian costs next to nothing, and does a
         penalty or the loss keep w from running away?"""
         bounded = problem.loss.attains_minimum or bool((problem.ridges[: problem.d] > 0.0).all())
-        if problem.in_parts or not isinstance(problem.rows, Dense) or not bounded:
+        if problem.in_parts or problem.rows.storage != Dense.storage or not bounded:
             return False
         if (in_rows := row_space(problem)) is not None:
             return in_rows.first_price <= limits.price

@@ -210,8 +210,8 @@ class Scaled(Rows):
         return sums.scaled(np.append(self.scale, np.ones(self.d - columns)))
 
     def gram(self, weights: Array | None = None) -> Array:
-        """As ``moments`` has it: short rows are centred many at a time."""
-        return self.moments(np.zeros(self.n), weights).gram
+        """As ``moments`` has it, without targets: short rows are centred many at a time."""
+        return self.moments(np.empty((self.n, 0)), weights).gram
 
     def rough_gram(self, weights: Array | None = None) -> Array:
         rough = self._single_moments(np.zeros(self.n), weights)
