@@ -276,6 +276,7 @@ MODELS: dict[str, Callable[[Any, np.ndarray], Fit]] = {
     "logistic": lambda X, y: (
         lambda: bocce.minimize(bocce.Logistic(X, y, l2=1.0 / len(y)), tol=1e-6)
     ),
+    "ridge regression": lambda X, y: lambda: HeavyBallRegressor(l2=0.01 / len(y)).fit(X, y),
     "least squares": by_squares,
     "Poisson": lambda X, y: lambda: HeavyBallRegressor(loss="poisson", l2=1e-3).fit(X, y),
     "batches": in_batches,
@@ -296,6 +297,10 @@ def never(*args: Any, **more: Any) -> bool:
 
 def rows_as_they_are(rows: Any, outputs: int, rough: bool = True) -> HessianRows:
     return HessianRows(parts_of(rows, outputs), False)
+
+
+def always(*args: Any, **more: Any) -> bool:
+    return True
 
 
 def checked_r2(Y: np.ndarray, guesses: list[np.ndarray], weights: Any) -> np.ndarray:
@@ -331,6 +336,11 @@ CASES = [
         "metric: diagonal",
         {"bocce.plane.choose.METRICS[diagonal]": IdentityPolicy},
         ("words, classifier", "sector, classifier"),
+    ),
+    Case(
+        "metric: diagonal where the sizes of the columns promise it",
+        {"bocce.plane.metrics.diagonal.promises": always},
+        ("sector, ridge regression",),
     ),
     Case(
         "metric: conjugate gradients for several outputs",
