@@ -4,8 +4,9 @@
 
 float32: bocce's CPU time on float32 rows over that on the same rows in float64, and over that of
 scikit-learn's default solver on the float32 rows; how far apart f ends, as a share of its fall.
-ridge: the time over that of Ridge (Cholesky's method). sparse: the peak of memory above X, as a
-share of X. Least CPU times of fits in turns, one thread.
+ridge: the time over that of scikit-learn's fastest solver to the same f (as benchmarks/hunt.py has
+it). sparse: the peak of memory above X, as a share of X. Least CPU times of fits in turns, one
+thread.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
 
 import numpy as np  # noqa: E402
 import scipy.sparse as sp  # noqa: E402
+from _hunt_cases import Case  # noqa: E402
+from _hunt_solvers import OURS  # noqa: E402
+from hunt import race  # noqa: E402
 from sklearn.linear_model import LogisticRegression, Ridge  # noqa: E402
 
 import bocce  # noqa: E402
@@ -36,8 +40,11 @@ SHAPES = (
     (10_000, 300, "shifted"),
     (5_733, 752, "outliers"),
 )
-RIDGES = ((3_000, 600), (10_000, 300), (6_000, 750), (30_000, 150), (20_000, 20))
-KINDS = ("independent", "unlike", "factors", "outliers")
+RIDGES = ((3_000, 20), (3_000, 600), (10_000, 300), (30_000, 150), (20_000, 20), (200_000, 20))
+KINDS = ("unlike", "factors")
+SPARSE_RIDGES = ((20_000, 30_000, 50), (5_000, 100_000, 50))
+SPARSE_SHARES = (1.0, 1e-2)  # l2 over the mean square of the columns
+LEFT = 1e-6  # the share of the fall of f that may be left
 SPARSE = ((100_000, 20_000, 50), (50_000, 300, 20))
 Fit = tuple[Any, Any, np.ndarray]  # an estimator, rows and targets
 
@@ -109,17 +116,38 @@ def ridge(rounds: int) -> None:
         shown = []
         for kind in KINDS:
             X, y, _, l2 = rows(n, d, kind)
-            ours: Any = HeavyBallRegressor(l2=l2)
-            peer: Any = Ridge(alpha=n * l2)
-            seconds = least(
-                {
-                    "ours": (ours, X, y),
-                    "peer": (peer, X, y),
-                },
-                rounds,
-            )
-            shown.append(f"{kind} {seconds['ours'] / seconds['peer']:.2f}")
-        print(f"ridge {n:>7,} x {d:<4} over Ridge: {', '.join(shown)}", flush=True)
+            shown.append(f"{kind} {_over_the_best(Case(kind, 'squared', X, y, l2, True, LEFT))}")
+        print(f"ridge {n:>7,} x {d:<7,} {', '.join(shown)}", flush=True)
+    for n, d, entries in SPARSE_RIDGES:
+        shown = []
+        X, y = sparse_rows(n, d, entries)
+        mean_square = float(X.data @ X.data) / (n * d)
+        for share in SPARSE_SHARES:
+            case = Case("sparse", "squared", X, y, share * mean_square, True, LEFT)
+            shown.append(f"l2 {share:g} {_over_the_best(case)}")
+        print(f"ridge {n:>7,} x {d:<7,} sparse: {', '.join(shown)}", flush=True)
+
+
+def _over_the_best(case: Case) -> str:
+    """The CPU time over that of the fastest peer, and its name."""
+    verdict = race(case, 0, without="SciPy")
+    if verdict is None or OURS not in verdict.seconds:
+        return "(missed)"
+    return f"{verdict.ratio:.2f} ({verdict.peer})"
+
+
+def sparse_rows(n: int, d: int, entries: int) -> tuple[Any, np.ndarray]:
+    """Rows as words have them: rare columns and frequent ones; and numbers."""
+    rng = np.random.default_rng(0)
+    frequencies = np.arange(1.0, d + 1.0) ** -0.7
+    columns = rng.choice(d, size=n * entries, p=frequencies / frequencies.sum())
+    places = (np.repeat(np.arange(n), entries), columns)
+    X = sp.csr_array((rng.lognormal(size=n * entries), places), shape=(n, d))
+    X.sum_duplicates()
+    X.indices = X.indices.astype(np.int32)  # Ridge takes no others
+    X.indptr = X.indptr.astype(np.int32)
+    z = X @ rng.standard_normal(d)
+    return X, z / z.std() + 0.5 * rng.standard_normal(n)
 
 
 def sparse(rounds: int) -> None:

@@ -55,9 +55,6 @@ LONG = {
     *("engines/numba/loop.py: _advance", "engines/numba/scaled.py: _advance"),
     *("engines/numba/rows.py: _fused_rows", "engines/numba/rows.py: _blocked_rows"),
     "exact/_kernel.py: walk",
-    # left to be split
-    "sklearn/_base.py: _fit",
-    "problems/frame.py: _of_dense",
 }
 MOST_ANY = 400  # lines outside the adapters, imports not counted
 METHODS = {**schedules.REGISTRY, **policies.REGISTRY}

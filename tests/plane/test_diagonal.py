@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import plane_problems as given
 from bocce.plane import PlaneRun
-from bocce.plane.metrics import DiagonalPolicy, FactorMetric, Identity, View
+from bocce.plane.metrics import DiagonalPolicy, FactorMetric, Identity
+from bocce.plane.metrics.diagonal import promises
 from bocce.problems import PathCache, ProblemLimits
 
 LOGISTIC, SQUARED = given.Logistic(), given.Squared()
@@ -59,17 +60,35 @@ def test_a_column_that_no_row_has_is_as_curved_as_the_others():
     np.testing.assert_allclose(found, [1.0, 0.5, 1.0 / 3.0])
 
 
-@drawn(seed=st.integers(0, 99), ridge=st.sampled_from([0.0, 1e-3]))
-def test_the_fall_along_a_direction_is_exact_on_least_squares(seed, ridge):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((30, 4))
-    p = without_factor(given.problem(X, rng.standard_normal(30), SQUARED, ridge))
-    plane, d = PlaneRun(p, rng.standard_normal(4), metric="identity"), rng.standard_normal(4)
-    H = X.T @ X / 30 + ridge * np.eye(4)
-    t = d @ plane.gradient / (d @ H @ d)
-    fall = given.value(p, plane.w) - given.value(p, plane.w - t * d)
-    view = View(plane)
-    assert view.fall_along(d) == pytest.approx(fall, rel=1e-8, abs=1e-12)
+def conjugate_gradient_steps(H, b, tol=1e-5):
+    """Steps until b . w / 2 is within ``tol`` of its largest value."""
+    least = 0.5 * b @ np.linalg.solve(H, b)
+    w, r, p = np.zeros(b.size), b.copy(), b.copy()
+    for step in range(10_000):
+        if 0.5 * b @ w >= (1.0 - tol) * least:
+            return step
+        t = (r @ r) / (p @ H @ p)
+        w, before, r = w + t * p, r @ r, r - t * H @ p
+        p = r + (r @ r) / before * p
+    raise AssertionError("no end of steps")
+
+
+@pytest.mark.parametrize(("rows", "promised"), [(60, False), (125, False), (1_000, True)])
+def test_its_promise_is_kept_by_conjugate_gradients(rows, promised):
+    """Of few rows the identity keeps gradients in their span, and the diagonal does not."""
+    rng = np.random.default_rng(rows)
+    d, ridge = 400, 1e-5
+    often = np.arange(1.0, d + 1.0) ** -0.9
+    X = (rng.random((rows, d)) < often) * rng.lognormal(size=(rows, d))
+    y = X @ rng.standard_normal(d)
+    curvature = np.square(X).mean(axis=0)
+    steps = []
+    for P in (np.ones(d), curvature + ridge):
+        scaled = X / np.sqrt(P)
+        H = scaled.T @ scaled / rows + np.diag(ridge / P)
+        steps.append(conjugate_gradient_steps(H, scaled.T @ y / rows))
+    assert promises(curvature, np.full(1, ridge), rows) == promised
+    assert (2 * steps[1] < steps[0]) == promised
 
 
 def test_rare_columns_take_a_third_of_the_steps():

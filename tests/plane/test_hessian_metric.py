@@ -15,7 +15,7 @@ from bocce.plane import PlaneLimits, PlaneRun, policy_for
 from bocce.plane.metrics import DiagonalPolicy, FactorMetric, HessianPolicy, Identity
 from bocce.plane.metrics.base import View
 from bocce.plane.scores.sampled import hessian_of, sampled_hessian
-from bocce.problems.limits import LIMITS
+from bocce.problems import ProblemLimits
 
 LOGISTIC = given.Logistic()
 
@@ -103,9 +103,8 @@ def test_columns_that_a_sample_misses_are_set_right():
 
 def chooser(n=100_000, d=100, loss=LOGISTIC):
     kind = type("Rows", (), {"n": n, "d": d, "cost": float(n * d)})
-    facts = {"n": n, "rows": kind, "loss": loss, "shape": (d,), "weight": None}
-    facts |= {"in_parts": False, "handed_on": None, "limits": LIMITS}
-    return HessianPolicy(type("P", (), facts))
+    facts = {"n": n, "rows": kind, "loss": loss, "shape": (d,), "limits": ProblemLimits()}
+    return HessianPolicy(type("P", (), {**facts, "in_parts": False, "handed_on": None}))
 
 
 def updated(choice, X, bend, ridge):

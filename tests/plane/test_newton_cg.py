@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bocce
-from bocce import problems
 from bocce.engines import Goal
 from bocce.losses import Softmax
 from bocce.plane import PlaneRun
@@ -20,7 +19,7 @@ from bocce.plane.metrics import newton_cg as newton
 from bocce.plane.metrics.hessian_operator import LIMITS, HessianOperator, HessianRows
 from bocce.plane.metrics.newton_cg import NewtonPolicy, Pairs
 from bocce.plane.subspace import PlaneLimits
-from bocce.problems import Problem
+from bocce.problems import Problem, ProblemLimits
 from bocce.rows import Scaled
 from plane_problems import second_derivatives_times
 
@@ -150,9 +149,8 @@ def test_a_direction_leaves_little_of_the_gradient(d, shrank, share):
 
 
 def test_many_columns_take_plain_steps_with_one_displacement():
-    X = sp.random_array(
-        (60, problems.limits.LIMITS.factor_columns + 1), density=0.01, rng=0, format="csr"
-    )
+    most = ProblemLimits().factor_columns
+    X = sp.random_array((60, most + 1), density=0.01, rng=0, format="csr")
     p = bocce.Problem(X, np.arange(60) % 3, "softmax", 1e-2)
     result = bocce.minimize(p, tol=1e-6)
     assert result.status == "converged"

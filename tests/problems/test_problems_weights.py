@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import bocce
 from bocce.engines.numba import CompiledEngine, scaled
 from bocce.problems import Frame, Line, ProblemLimits
+from bocce.problems.frame import _scales
 from bocce.rows import Scaled
 from helpers import (
     assert_same_steps,
@@ -163,7 +164,7 @@ def test_inner_variables_are_the_same_objective(seed, exponents, loss, sparse, i
 
 @given(
     seed=st.integers(0, 99),
-    shape=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    shape=st.tuples(st.integers(1, 9), st.integers(1, 9)).filter(lambda size: size[0] >= size[1]),
     spread=st.floats(0.0, 4.0),
     l2=st.sampled_from([0.0, 1e-3, 0.1, 1.0, 10.0]),
 )
@@ -172,8 +173,22 @@ def test_sparse_columns_that_are_not_looked_at_would_not_be_scaled(seed, shape, 
     X = rng.standard_normal(shape) * 10.0 ** rng.uniform(-spread, spread, shape[1])
     p = bocce.LeastSquares(sp.csr_array(X * (rng.random(shape) < 0.5)), np.zeros(shape[0]), l2)
     squares, share = p.rows.squares(), np.mean(p.rows.X.toarray() != 0.0, axis=0)
-    looked = Frame._with_unit(np.zeros(shape[1]), squares, lambda: share, l2, False)
-    np.testing.assert_array_equal(Frame.of(p).scale, looked.scale)
+    looked = _scales(squares, lambda: share, np.full(shape[1], l2))
+    np.testing.assert_array_equal(Frame.of(p).scale, looked)
+
+
+def test_sparse_rows_fewer_than_columns_keep_their_span():
+    """Gradients in the frame's variables lie in the span of as many vectors as there are rows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 300)) * (rng.random((60, 300)) < 0.1)
+    X *= 10.0 ** rng.uniform(-1.0, 1.0, 300)
+    y = X @ rng.standard_normal(300)
+    p = bocce.LeastSquares(sp.csr_array(X), y / y.std(), l2=1e-6)
+    assert Frame.of(p).same
+    assert not Frame.of(p.on(np.arange(60).repeat(6))).same  # as many rows as columns
+    wide = bocce.minimize(p, "plane", tol=1e-6, metric="identity")
+    assert wide.status == "converged"
+    assert wide.n_iter <= 120  # in exact arithmetic 60, the rank
 
 
 def test_framed_columns_look_alike():

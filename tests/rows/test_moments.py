@@ -294,3 +294,12 @@ def test_a_column_behind_sparse_rows_is_what_hstack_makes():
     assert made.has_canonical_format
     assert np.array_equal(made.toarray(), wanted.toarray())
     assert made.indices.dtype == wanted.indices.dtype
+
+
+def test_columns_of_sums_with_several_targets_are_multiplied():
+    rng = np.random.default_rng(0)
+    X, Y, factors = rng.standard_normal((9, 3)), rng.standard_normal((9, 2)), [0.5, 2.0, 4.0]
+    scaled = of_blocks([X], Y, None, 9, 3).scaled(np.array(factors))
+    direct = of_blocks([X * factors], Y, None, 9, 3)
+    np.testing.assert_allclose(scaled.gram, direct.gram, rtol=1e-14)
+    np.testing.assert_allclose(scaled.moment, direct.moment, rtol=1e-14)

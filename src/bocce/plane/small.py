@@ -131,9 +131,7 @@ class SmallNewton(Newton):
 
     @cached_property
     def X(self) -> Array:
-        rows = self.problem.rows
-        assert isinstance(rows, Dense)
-        return np.asarray(rows.X, dtype=np.float64)
+        return np.asarray(self.problem.rows.X, dtype=np.float64)
 
     @cached_property
     def columns(self) -> Array:
@@ -150,7 +148,7 @@ class SmallNewton(Newton):
         """Are the rows dense, in memory and so few that a Hessian costs next to nothing, and does a
         penalty or the loss keep w from running away?"""
         bounded = problem.loss.attains_minimum or bool((problem.ridges[: problem.d] > 0.0).all())
-        if problem.in_parts or not isinstance(problem.rows, Dense) or not bounded:
+        if problem.in_parts or problem.rows.storage != Dense.storage or not bounded:
             return False
         if (in_rows := row_space(problem)) is not None:
             return in_rows.first_price <= limits.price
@@ -164,14 +162,14 @@ class SmallNewton(Newton):
             value = value * p.weight
             slope = (slope.T * p.weight).T
             bend = bend if bend is None else bend * p.weight
-        pull = self.ridge * w
+        penalty_gradient = self.ridge * w
         mean = float(np.add.reduce(value)) / p.n
-        penalty = 0.5 * float(np.vdot(w, pull))
+        penalty = 0.5 * float(np.vdot(w, penalty_gradient))
         size = float(np.abs(value).sum()) + math.sqrt(float(np.vdot(slope, slope) * np.vdot(z, z)))
         slack = ROUNDING * EPS * (size / p.n + penalty)
         gradient = self.X.T @ slope
         gradient /= p.n
-        gradient += pull
+        gradient += penalty_gradient
         return NewtonPoint(w, mean + penalty, slack, gradient, z, bend)
 
     def step(self, at: NewtonPoint, goal: Goal = ANY) -> NewtonPoint | None:
@@ -274,10 +272,10 @@ class SmallNewton(Newton):
         known = p.loss.shift_invariant
         for k in range(1 if known else 0, K):
             unit[:, k] = 1.0
-            bent = times(unit) / p.n
+            per_row = times(unit) / p.n
             unit[:, k] = 0.0
             for j in range(k if known else k + 1):
-                np.multiply(self.columns, bent[:, j], out=self.scaled_columns)
+                np.multiply(self.columns, per_row[:, j], out=self.scaled_columns)
                 H[k, :, j] = H[j, :, k] = np.dot(self.scaled_columns, self.columns.T)
         if known:
             for k in range(K):
@@ -336,12 +334,12 @@ class NewtonBySums(SmallNewton):
 
     def look(self, w: Array) -> NewtonPoint:
         sums = self.problem.sums
-        pull = self.ridge * w
+        penalty_gradient = self.ridge * w
         product = sums.gram @ w
         value = max(0.0, float(w @ (0.5 * product - sums.moment)) + 0.5 * sums.target2)
-        error = sums.error(w) + 4.0 * EPS * np.abs(pull)
-        gradient = product - sums.moment + pull
-        value += 0.5 * float(w @ pull)
+        error = sums.error(w) + 4.0 * EPS * np.abs(penalty_gradient)
+        gradient = product - sums.moment + penalty_gradient
+        value += 0.5 * float(w @ penalty_gradient)
         return NewtonPoint(w, value, sums.value_error(w), gradient, error=error)
 
     def hessian(self, at: NewtonPoint) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._types import Foreign, Vector
@@ -16,10 +18,9 @@ class OnDevice:
     """Targets and weights on the device, in the blocks of the rows, and the loss for them."""
 
     def __init__(self, problem: Problem) -> None:
-        rows = problem.rows
+        rows: Any = problem.rows  # ``ArrayRows``, which ``ArrayProblem`` serves
         loss = problem.loss
-        assert isinstance(rows, ArrayRows)
-        self.rows = rows
+        self.rows: ArrayRows = rows
         self.backend = backend = rows.backend
         self.parts = rows.parts(int(np.prod(problem.shape[1:])))
         if loss.multi_output:

@@ -73,16 +73,19 @@ class Frame:
     @classmethod
     def _of_parts(cls, p: Any, ridge: Array) -> Frame:
         """As the parts say, if they know."""
-        seen = p.columns_seen()
-        if seen is None:
+        found = p.columns_seen()
+        if found is None:
             return identity(p)
-        centre, spread2, share = seen
-        return cls._with_unit(centre, spread2, lambda: share, ridge, p.intercept)
+        centre, spread2, share = found
+        scale = _scales(spread2, lambda: share, ridge)
+        return cls._with_unit(centre, spread2, scale, ridge, p.intercept)
 
     @classmethod
     def _of_sparse(cls, p: Problem, rows: Any, ridge: Array) -> Frame:
         """No A_jj is below the ridge: where their mean is not much above it, as in text that is
-        penalised by 1/n, no column will be scaled, and none is looked at."""
+        penalised by 1/n, no column will be scaled, and none is looked at. With fewer rows than
+        columns none is scaled either: where all columns have the same ridge, gradients never leave
+        the span of the rows, along which f is curved."""
         mean = float(np.vdot(rows.X.data, rows.X.data)) / (p.n * p.d)
         if not p.intercept and mean <= (BETTER - 1.0) * ridge.min():
             return identity(p)
@@ -92,8 +95,12 @@ class Frame:
         if not usual.all() and not (usual | (rows.shares == 0.0)).all():
             units = _units(abs(rows.X).max(axis=0).toarray().reshape(1, -1), ridge)
             squares = rows.scaled(units, 0.0).squares()
-        seen = (squares, lambda: rows.shares, ridge * units * units, p.intercept)
-        return cls._with_unit(np.zeros(p.d), *seen)._times(units)
+        ridge = ridge * units * units
+        if p.n < p.d and (ridge == ridge[0]).all():
+            scale = np.ones(p.d)
+        else:
+            scale = _scales(squares, lambda: rows.shares, ridge)
+        return cls._with_unit(np.zeros(p.d), squares, scale, ridge, p.intercept)._times(units)
 
     @classmethod
     def _of_dense(
@@ -106,56 +113,15 @@ class Frame:
         limits: ProblemLimits = LIMITS,
     ) -> Frame:
         """``units``: numbers to multiply the columns by first, where squares would overflow."""
-        enough = limits.sample_numbers // max(1, X.shape[1])
-        most = min(limits.sample_rows, max(limits.sample_rows // 4, enough))
-        rows = slice(None, None, -(-X.shape[0] // most))
-        sample = np.asarray(X[rows], dtype=np.float64)
-        if units is not None:
-            sample = sample * units
-        even = np.full(sample.shape[0], 1.0 / sample.shape[0])
-        if weight is None:
-            weights = even
-        else:
-            weights = weight[rows] / weight[rows].sum()
-        if intercept:
-            centre = weights @ sample
-            if units is None and X.dtype == np.float32:  # x - centre may be in float32, too
-                centre = centre.astype(np.float32).astype(np.float64)
-        else:
-            centre = np.zeros(X.shape[1])
-        apart = sample - centre if intercept else sample
-        # In place: a second new array of 2,000 x 50 takes ten times as long as the arithmetic.
-        spread2 = weights @ np.square(apart, out=apart if intercept else None)
-        usual = (spread2 > EXTREME**-2) & (spread2 < EXTREME**2)
-        if units is None and not usual.all():
-            units = _units(np.asarray(X[rows], dtype=np.float64), ridge)
+        columns = DenseColumns(X, weight, intercept, units, limits)
+        if units is None and not columns.usual:
+            units = _units(columns.sample, ridge)
             if (units != 1.0).any():
                 inner = cls._of_dense(X, weight, ridge * units * units, intercept, units, limits)
                 return inner._times(units)
-            units = None
-        flat = spread2 <= np.square(CONSTANT_SPREAD * centre)
-        stride = np.full(X.shape[1], rows.step)  # of the rows that say what a column is like
-        for step in sorted({1, -(-X.shape[0] // limits.rare_rows)}, reverse=True):
-            if rows.step > step and flat.any():  # rare in the sample, perhaps not in the data
-                stride[flat] = step
-                more = np.asarray(X[::step, flat], dtype=np.float64)
-                if units is not None:
-                    more = more * units[flat]
-                spread2[flat] = np.square(more - centre[flat]).mean(axis=0)
-                flat = spread2 <= np.square(CONSTANT_SPREAD * centre)
-
-        def share() -> Array:
-            shares: Array = np.count_nonzero(sample, axis=0) / sample.shape[0]
-            for step in set(stride.tolist()) - {rows.step}:
-                more = X[::step, stride == step]
-                shares[stride == step] = np.count_nonzero(more, axis=0) / more.shape[0]
-            return shares
-
-        spread2[flat] = 0.0
-        if intercept and flat.any():  # to the bit, so that a constant column becomes zero
-            same = flat & (sample == sample[0]).all(axis=0)
-            centre[same] = sample[0, same]
-        return cls._with_unit(centre, spread2, share, ridge, intercept)
+        columns.look_at_more_rows(limits.rare_rows)
+        scale = _scales(columns.spread2, columns.shares, ridge)
+        return cls._with_unit(columns.centre, columns.spread2, scale, ridge, intercept)
 
     def _times(self, units: Array) -> Frame:
         """The frame of columns that were multiplied by ``units``, for the columns themselves."""
@@ -166,19 +132,13 @@ class Frame:
 
     @classmethod
     def _with_unit(
-        cls,
-        centre: Array,
-        spread2: Array,
-        share: Callable[[], Array],
-        ridge: Array,
-        intercept: bool,
+        cls, centre: Array, spread2: Array, scale: Array, ridge: Array, intercept: bool
     ) -> Frame:
         """The intercept's column is as large as the largest of the others. Where all of these are
         next to nothing beside the ridge, the ridge decides: an intercept of their size would have
         no curvature. Where squares overflow the columns stay as they are."""
         if not np.isfinite(spread2).all():
             return cls(np.zeros(centre.size), np.ones(centre.size), float(intercept))
-        scale = _scales(spread2, share, ridge)
         if not intercept:
             return cls(centre, scale, 0.0, spread2)
         sizes = np.maximum(np.sqrt(spread2), LEAST_UNIT * np.sqrt(ridge)) * scale
@@ -279,6 +239,80 @@ class Frame:
         return np.asarray(replace(self, centre=np.abs(self.centre)).gradient_out(error))
 
 
+class DenseColumns:
+    """What some rows, evenly spread, say of the columns of dense rows.
+
+    ``centre`` is where a column is centred (0 without an intercept), and ``spread2`` the mean
+    square about it, 0 for a constant column. ``units``: numbers to multiply the columns by first.
+    """
+
+    def __init__(
+        self,
+        X: Array | Held,
+        weight: Array | None,
+        intercept: bool,
+        units: Array | None,
+        limits: ProblemLimits,
+    ) -> None:
+        self.X = X
+        self.units = units
+        self.intercept = intercept
+        n, d = X.shape
+        enough = limits.sample_numbers // max(1, d)
+        most = min(limits.sample_rows, max(limits.sample_rows // 4, enough))
+        self.step = -(-n // most)
+        self.stride = np.full(d, self.step)  # of the rows that say what a column is like
+        self.sample = np.asarray(X[:: self.step], dtype=np.float64)
+        if units is not None:
+            self.sample = self.sample * units
+        weights = np.ones(len(self.sample)) if weight is None else weight[:: self.step]
+        weights = weights / weights.sum()
+        self.centre = np.zeros(d)
+        if not intercept:
+            self.spread2 = weights @ np.square(self.sample)
+            return
+        self.centre = weights @ self.sample
+        if units is None and X.dtype == np.float32:  # x - centre may be in float32, too
+            self.centre = self.centre.astype(np.float32).astype(np.float64)
+        # In place: a second new array of 2,000 x 50 takes ten times as long as the arithmetic.
+        apart = self.sample - self.centre
+        self.spread2 = weights @ np.square(apart, out=apart)
+
+    @property
+    def usual(self) -> bool:
+        """Can the columns be squared as they are?"""
+        return bool(((self.spread2 > EXTREME**-2) & (self.spread2 < EXTREME**2)).all())
+
+    @property
+    def flat(self) -> Array:
+        """Which columns are constant, as far as was looked."""
+        return np.asarray(self.spread2 <= np.square(CONSTANT_SPREAD * self.centre))
+
+    def look_at_more_rows(self, rare_rows: int) -> None:
+        """A column that is constant in the sample is looked at in more rows, and then in all."""
+        flat = self.flat
+        for step in sorted({1, -(-self.X.shape[0] // rare_rows)}, reverse=True):
+            if self.step > step and flat.any():
+                self.stride[flat] = step
+                more = np.asarray(self.X[::step, flat], dtype=np.float64)
+                if self.units is not None:
+                    more = more * self.units[flat]
+                self.spread2[flat] = np.square(more - self.centre[flat]).mean(axis=0)
+                flat = self.flat
+        self.spread2[flat] = 0.0
+        if self.intercept and flat.any():  # to the bit, so that a constant column becomes zero
+            same = flat & (self.sample == self.sample[0]).all(axis=0)
+            self.centre[same] = self.sample[0, same]
+
+    def shares(self) -> Array:
+        """The share of entries other than zero."""
+        found: Array = np.count_nonzero(self.sample, axis=0) / self.sample.shape[0]
+        for step in set(self.stride.tolist()) - {self.step}:
+            more = self.X[::step, self.stride == step]
+            found[self.stride == step] = np.count_nonzero(more, axis=0) / more.shape[0]
+        return found
+
+
 def _units(sample: Array, ridge: Array) -> Array:
     """Powers of two that bring columns of extreme size near 1; 1 for all other columns."""
     size = np.maximum(np.abs(sample).max(axis=0, initial=0.0), np.sqrt(ridge))
@@ -302,8 +336,10 @@ def _powers_of_two(sizes: Array) -> Array:
 def _scales(spread2: Array, share: Callable[[], Array], ridge: Array) -> Array:
     """What to multiply columns by, given their mean squares and (asked for only where it matters)
     the share of their entries."""
-    before = _uneven(spread2 + ridge)
     even = np.ones(spread2.size)
+    if not np.isfinite(spread2).all():
+        return even
+    before = _uneven(spread2 + ridge)
     if not before > BETTER:  # which no scale makes better than 1
         return even
     shares = share()

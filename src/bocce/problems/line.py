@@ -59,7 +59,7 @@ class Line:
             return float(s * self.slope2 - 0.5 * s**2 * bend)
         before = p.losses(self._at, self.rows)
         after = p.losses(self._at - s * self._along, self.rows)
-        pull = s * np.vdot(p.penalty_gradient(self.w), g) - 0.5 * s**2 * np.vdot(
+        by_penalty = s * np.vdot(p.penalty_gradient(self.w), g) - 0.5 * s**2 * np.vdot(
             p.penalty_gradient(g), g
         )
-        return float((before - after).mean() + pull)
+        return float((before - after).mean() + by_penalty)

@@ -197,18 +197,18 @@ def _lowest(p: Objective) -> Array:
     if p.l2 == 0.0:
         return np.where(live, p.weighted(p.loss.infimum(p.y)), at_zero)
     y = p.y[live]
-    pull = p.l2 / p.weighted(norms2)[live]  # c_i comes out in front of both terms
+    ridge = p.l2 / p.weighted(norms2)[live]  # c_i comes out in front of both terms
     added = p.added(np.flatnonzero(live))
     if added is None:
         added = np.zeros(y.size)
 
     def derivatives(z: Array) -> tuple[Array, Array]:
-        return p.loss.slope(z + added, y) + pull * z, p.loss.bend(z + added, y) + pull
+        return p.loss.slope(z + added, y) + ridge * z, p.loss.bend(z + added, y) + ridge
 
     z = _root(derivatives, y.size)
     lowest = at_zero.copy()
     weight = 1.0 if p.weight is None else p.weight[live]
-    lowest[live] = weight * (p.loss.value(z + added, y) + 0.5 * pull * z**2)
+    lowest[live] = weight * (p.loss.value(z + added, y) + 0.5 * ridge * z**2)
     return lowest
 
 

@@ -383,14 +383,14 @@ class Objective(Immutable):
         """mean_i ||grad f_i(w)||^2, f_i with its l2 term."""
         w = self.point(w)
         products = self.rows.times(w)
-        pull = self.penalty_gradient(w)
+        penalty_gradient = self.penalty_gradient(w)
         slopes = self.slopes(self.shifted(products))
         if self.penalty is None:
             across = self.l2 * products
         else:
-            across = self.rows.times(pull)
+            across = self.rows.times(penalty_gradient)
         squares = _row_sums(slopes**2) * self.rows.norms2 + 2 * _row_sums(slopes * across)
-        return float(max(0.0, squares.mean() + np.vdot(pull, pull)))
+        return float(max(0.0, squares.mean() + np.vdot(penalty_gradient, penalty_gradient)))
 
     @depends_on("rows", "weights", "penalty", "loss")
     def _constants(self) -> Constants:

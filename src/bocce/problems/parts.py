@@ -319,9 +319,9 @@ class FileProblem(PartedProblem, serves=lambda X: isinstance(X, Parts)):
 
     def batch_gradient(self, w: Array, units: Index) -> Array:
         """The estimate from the parts named."""
-        pull = self.penalty_gradient(w)
-        total = sum(part.n * (part.gradient(w) - pull) for part in self.parts(units))
-        return np.asarray(total * (self.units / (units.size * self.n)) + pull)
+        penalty_gradient = self.penalty_gradient(w)
+        total = sum(part.n * (part.gradient(w) - penalty_gradient) for part in self.parts(units))
+        return np.asarray(total * (self.units / (units.size * self.n)) + penalty_gradient)
 
     def variance_factor(self, w: Vector | None = None) -> float:
         """How much more a batch of parts varies than as many rows drawn one by one, at w.
@@ -339,14 +339,14 @@ class FileProblem(PartedProblem, serves=lambda X: isinstance(X, Parts)):
         between = 0.0
         rows2 = 0.0
         total = np.zeros(self.shape)
-        pull = self.penalty_gradient(w)
+        penalty_gradient = self.penalty_gradient(w)
         for part in self.parts():
-            g = part.n * (part.gradient(w) - pull)
+            g = part.n * (part.gradient(w) - penalty_gradient)
             total += g
             between += float(np.vdot(g, g))
             rows2 += part.n * part.row_gradient_mean2(w)
         mean = total / self.n
-        within = rows2 / self.n - float(np.vdot(mean + pull, mean + pull))
+        within = rows2 / self.n - float(np.vdot(mean + penalty_gradient, mean + penalty_gradient))
         spread = between * M / self.n**2 - float(np.vdot(mean, mean))
         if M == 1 or within <= 0.0:
             return 1.0  # no batch but the whole, or rows that are all alike: no noise

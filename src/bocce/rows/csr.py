@@ -205,9 +205,10 @@ class Csr(Rows):
         return np.asarray(total) / self.n
 
     def moments(self, y: Array, weights: Array | None = None) -> Moments:
-        pulls = y if weights is None else weights * y
-        b = self.combine(np.asarray(pulls, dtype=np.float64)) / self.n
-        return Moments(self.gram(weights), b, float(pulls @ y) / self.n, self.n, n=self.n)
+        weighted_targets = y if weights is None else weights * y
+        b = self.combine(np.asarray(weighted_targets, dtype=np.float64)) / self.n
+        target2 = float(weighted_targets @ y) / self.n
+        return Moments(self.gram(weights), b, target2, self.n, n=self.n)
 
     def take(self, rows: Index) -> Csr:
         return Csr(self.X[rows], self.prices)
@@ -337,10 +338,10 @@ class ScaledCsr(Csr):
         if self.unit == 0.0:
             return H
         c = np.ones(self.n) if weights is None else weights
-        whole = np.empty((self.d, self.d))
-        whole[:-1, :-1] = H
-        whole[-1] = whole[:, -1] = self.unit / self.n * self.combine(c)
-        return whole
+        gram = np.empty((self.d, self.d))
+        gram[:-1, :-1] = H
+        gram[-1] = gram[:, -1] = self.unit / self.n * self.combine(c)
+        return gram
 
     def in_cache(self) -> Iterator[Array]:
         for block in self.made_of.in_cache():

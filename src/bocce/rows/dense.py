@@ -209,6 +209,10 @@ class Scaled(Rows):
         sums = of_blocks(self._centred(), y, weights, self.n, columns, self.unit)
         return sums.scaled(np.append(self.scale, np.ones(self.d - columns)))
 
+    def gram(self, weights: Array | None = None) -> Array:
+        """As ``moments`` has it, without targets: short rows are centred many at a time."""
+        return self.moments(np.empty((self.n, 0)), weights).gram
+
     def rough_gram(self, weights: Array | None = None) -> Array:
         rough = self._single_moments(np.zeros(self.n), weights)
         if rough is None:

@@ -285,7 +285,8 @@ class Moments:
         """Of the same rows with their columns multiplied."""
         gram = self.gram * factors
         gram *= factors[:, None]
-        scaled = replace(self, gram=gram, moment=self.moment * factors, centre=None)
+        moment = (self.moment.T * factors).T
+        scaled = replace(self, gram=gram, moment=moment, centre=None)
         scaled = replace(scaled, unit=self.unit * float(factors[-1]))
         if self.near is not None:
             scaled = replace(scaled, near=self.near / factors)

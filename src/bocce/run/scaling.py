@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..problems import Problem
@@ -79,7 +81,7 @@ def _facts_by_sums(p: Problem, w: Array) -> tuple[Array, Array, float] | None:
     return sums.variances, np.ones(1), 2.0 * sums.value(w)
 
 
-def advice(p: Problem, columns: list[int], names: list[str]) -> str:
+def advice(p: Problem, columns: list[int], names: Sequence[str]) -> str:
     """What the penalty does to these columns, and what to do."""
     shown = ", ".join(names[j] for j in columns[:3]) + ", ..." * (len(columns) > 3)
     many = len(columns) > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -57,6 +58,26 @@ def _digest(problems: list[Problem]) -> str:
     arrays = tuple(rows.blocks()) if given.foreign else rows.arrays()
     shifts = (p.offset[some] for p in problems if p.offset is not None)
     return digest(*arrays, *(p.y[some] for p in problems), *shifts)
+
+
+class NumberedNames(Sequence[str]):
+    """x0, x1, ...: made when they are read, because wide data have many.
+
+    >>> names = NumberedNames(range(3))
+    >>> names[2], list(names)
+    ('x2', ['x0', 'x1', 'x2'])
+    """
+
+    def __init__(self, columns: Sequence[int]) -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return NumberedNames(self.columns[place])
+        return f"x{self.columns[place]}"
 
 
 class WithErrors:
@@ -163,10 +184,12 @@ class WithErrors:
         penalised = any(np.any(p.ridge) for p in self._seen.problems)
         return coefficient_table(names, columns, list(zip(points, found)), level, penalised)
 
-    def _column_names(self) -> list[str]:
+    def _column_names(self) -> Sequence[str]:
         assert self._seen is not None
         names = [str(name) for name in vars(self).get("feature_names_in_", ())]
-        names = names or [f"x{j}" for j in range(self.n_features_in_)]
-        if self._seen.columns is None:
+        columns = self._seen.columns
+        if not names:
+            return NumberedNames(range(self.n_features_in_) if columns is None else columns)
+        if columns is None:
             return names
-        return [names[j] for j in self._seen.columns]
+        return [names[j] for j in columns]

@@ -19,7 +19,6 @@ from ..._types import Array
 from ...engines.base import Goal
 from ...problems import Problem
 from ...rows import Rows
-from ..linalg import largest
 from .factor import FactorMetric, Identity
 
 
@@ -121,10 +120,6 @@ class SumsOverRows(Protocol):
 
     def scores(self, place: slice) -> Array: ...
 
-    def add_direction(self, slot: int, d: Array, likely_step: float = 0.0) -> float: ...
-
-    def curvature(self, k: int, slot: int | None = None) -> Array: ...
-
 
 class RunState(Protocol):
     """Where a run stands, as a ``View`` of it needs it."""
@@ -213,27 +208,6 @@ class View:
         penalty = np.broadcast_to(self.ridge.reshape(-1), len(V))[:, None] * columns
         product = rows.combine(by_row) / self.problem.n + penalty
         return np.asarray(product).reshape(V.shape)
-
-    def fall_along(self, d: Array) -> float:
-        """By how much f would fall along -d if f were quadratic; costs one product with X.
-
-        Parameters
-        ----------
-        d : ndarray
-            The direction.
-
-        Returns
-        -------
-        float
-        """
-        d = d / largest(d)
-        self.products += 1
-        self._scores.add_direction(0, d)
-        curvature = float(self._scores.curvature(1)[0, 0]) + float(np.vdot(d, self.ridge * d))
-        slope = float(np.vdot(d, self.gradient))
-        if curvature > 0.0:
-            return 0.5 * slope**2 / curvature
-        return math.inf
 
 
 class MetricPolicy(ABC):

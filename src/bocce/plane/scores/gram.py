@@ -83,8 +83,8 @@ class GramScores(Scores):
         return np.asarray(self.n * (self.product - self.sums.moment))
 
     def gradient_error(self) -> Array | None:
-        pulls = np.abs(self.ridge * self.w)
-        return np.asarray(self.sums.error(self.w) + 4.0 * EPS * pulls)
+        penalty_gradient = np.abs(self.ridge * self.w)
+        return np.asarray(self.sums.error(self.w) + 4.0 * EPS * penalty_gradient)
 
     def hessian(self, sample: Sample) -> Array:
         return np.asarray(self.sums.gram)
