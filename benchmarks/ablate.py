@@ -133,12 +133,6 @@ def dense(data: Data) -> Data:
     return (X.toarray() if sp.issparse(X) else X), y
 
 
-def half_empty() -> Data:
-    """Sparse rows of which half the entries are not 0."""
-    X, y = simulated(100_000, 50)
-    return sp.csr_matrix(X * (np.random.default_rng(0).random(X.shape) < 0.5)), y
-
-
 def marks() -> Data:
     """Sparse rows of zeros and ones."""
     X = np.random.default_rng(0).random((200_000, 40)) < 0.2
@@ -193,7 +187,6 @@ SETS: dict[str, Callable[[], Data]] = {
     "sector": lambda: real("sector", 6_412, 55_197, 0.003),
     "abalone in 12 classes": abalone,
     "words": lambda: words(20_000, 30_000, 50),
-    "half empty": half_empty,
     "marks": marks,
     "probe": probe,
     "covtype dense": lambda: dense(SETS["covtype"]()),
@@ -404,11 +397,6 @@ CASES = [
         "sparse rows: columns without an entry",
         {"bocce.run.prepare.used": nothing},
         ("hashed text, classifier",),
-    ),
-    Case(
-        "sparse rows: dense where they are full",
-        {"bocce.run.prepare.dense_pays": never},
-        ("half empty, classifier",),
     ),
     Case(
         "sparse rows: Gram matrix by dense blocks",

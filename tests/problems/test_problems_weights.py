@@ -178,14 +178,15 @@ def test_sparse_columns_that_are_not_looked_at_would_not_be_scaled(seed, shape, 
 
 
 def test_sparse_rows_fewer_than_columns_keep_their_span():
-    """Gradients in the frame's variables lie in the span of as many vectors as there are rows."""
+    """Gradients in the frame's variables lie in the span of as many vectors as there are rows. (Fewer
+    numbers would become dense rows.)"""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 300)) * (rng.random((60, 300)) < 0.1)
-    X *= 10.0 ** rng.uniform(-1.0, 1.0, 300)
-    y = X @ rng.standard_normal(300)
+    X = rng.standard_normal((60, 400)) * (rng.random((60, 400)) < 0.1)
+    X *= 10.0 ** rng.uniform(-1.0, 1.0, 400)
+    y = X @ rng.standard_normal(400)
     p = bocce.LeastSquares(sp.csr_array(X), y / y.std(), l2=1e-6)
     assert Frame.of(p).same
-    assert not Frame.of(p.on(np.arange(60).repeat(6))).same  # as many rows as columns
+    assert not Frame.of(p.on(np.arange(60).repeat(7))).same  # as many rows as columns
     wide = bocce.minimize(p, "plane", tol=1e-6, metric="identity")
     assert wide.status == "converged"
     assert wide.n_iter <= 120  # in exact arithmetic 60, the rank

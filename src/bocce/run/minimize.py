@@ -41,10 +41,10 @@ def minimize(
     at each record, and every step on all rows.
 
     A run of "auto" or "plane" without T is prepared as the fit of an estimator is, and takes the
-    same steps. Sparse columns without entries are left out, and sparse rows that are few or full
-    become dense. The run starts at the best constant prediction. Where X has few entries (20,000)
-    it goes on beyond ``tol``, as far as rounding allows. Steps of a schedule, of a policy or of a
-    given T are taken from zeros, in the columns as they are. Data in parts start from zeros.
+    same steps. Sparse columns without entries are left out, and tiny sparse rows become dense. The
+    run starts at the best constant prediction. Where X has few entries (20,000) it goes on beyond
+    ``tol``, as far as rounding allows. Steps of a schedule, of a policy or of a given T are taken
+    from zeros, in the columns as they are. Data in parts start from zeros.
 
     Parameters
     ----------

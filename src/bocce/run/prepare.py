@@ -1,10 +1,10 @@
 """What is done before a run, for all who start one: ``minimize``, ``path``, ``plan``, estimators,
 the shell and Ray.
 
-A run that chooses its own steps leaves out columns without entries, has dense rows where these are
-cheaper, and scales its variables. It starts at the best constant prediction, and ``tol`` refers to
-the gradient there (or at zero, if that is smaller). Steps of a table or of a policy are taken in
-the problem as it was given.
+A run that chooses its own steps leaves out columns without entries, makes tiny sparse rows dense,
+and scales its variables. It starts at the best constant prediction, and ``tol`` refers to the
+gradient there (or at zero, if that is smaller). Steps of a table or of a policy are taken in the
+problem as it was given.
 """
 
 from __future__ import annotations
@@ -60,18 +60,13 @@ def goals(p: Problem, tol: float) -> tuple[float, float]:
     return tol, 0.0
 
 
-def dense_pays(X: Any) -> bool:
-    """Are sparse rows so few or so full that dense ones, which can be centred, are cheaper?"""
-    return tiny(X) or bool(3 * X.nnz >= X.shape[0] * X.shape[1])
-
-
 def trimmed(p: Problem) -> tuple[Problem, Index | None]:
-    """The problem with dense rows where these are cheaper, or with the columns alone that some row
-    has an entry in; and these columns (None: all of them)."""
+    """The problem with dense rows, which can be centred, where sparse ones are tiny; or with the
+    columns alone that some row has an entry in, and these columns (None: all of them)."""
     X = p.X
     if p.in_parts or not sp.issparse(X):
         return p, None
-    if dense_pays(X):
+    if tiny(X):
         return on_rows(p, rows_of(X.toarray()), None), None
     columns = used(X)
     if columns is None:
