@@ -178,8 +178,10 @@ def test_sparse_columns_that_are_not_looked_at_would_not_be_scaled(seed, shape, 
 
 
 def test_sparse_rows_fewer_than_columns_keep_their_span():
-    """Gradients in the frame's variables lie in the span of as many vectors as there are rows. (Fewer
-    numbers would become dense rows.)"""
+    """Gradients in the frame's variables lie in the span of as many vectors as there are rows.
+
+    Rows with fewer numbers would become dense.
+    """
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 400)) * (rng.random((60, 400)) < 0.1)
     X *= 10.0 ** rng.uniform(-1.0, 1.0, 400)
