@@ -51,9 +51,7 @@ MOST_CONDITIONALS = 0.022
 MOST_TYPES_ASKED = 75
 MOST_LINES = 40  # of a function
 LONG = {
-    # kernels, which a call inside would slow down, or whose loop is one derivation
-    *("engines/numba/loop.py: _advance", "engines/numba/scaled.py: _advance"),
-    *("engines/numba/rows.py: _fused_rows", "engines/numba/rows.py: _blocked_rows"),
+    # kernels whose loop is one derivation
     *("exact/_kernel.py: walk", "exact/adjoint.py: rows_backward"),
     *("schedules/moments.py: moments", "schedules/moments.py: pulled_back"),
     "theory/_sweep.py: weights",
