@@ -45,7 +45,8 @@ class Watched(np.ndarray):
         return np.asarray(self) @ other
 
 
-def test_products_with_a_vector_have_all_threads_where_rows_are_many():
+def test_products_with_a_vector_have_all_threads_where_rows_are_many(monkeypatch):
+    monkeypatch.setattr(_threads, "LARGE_FOR_ONE_CORE", 1e7)
     few, many = Dense(np.ones((2_000, 10))), Dense(np.ones((300_000, 10)))
     for rows, threads in ((few, {1}), (many, {2})):
         rows.X = rows.X.view(Watched)
@@ -59,12 +60,13 @@ def test_products_with_a_vector_have_all_threads_where_rows_are_many():
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_results_depend_on_threads_by_rounding_alone(loss):
+def test_results_depend_on_threads_by_rounding_alone(loss, monkeypatch):
+    monkeypatch.setattr(_threads, "LARGE_FOR_ONE_CORE", 1e7)
     rng = np.random.default_rng(2)
     X = rng.standard_normal((40_000, 100))
     z = X[:, 0] + rng.logistic(size=40_000)
     p = bocce.Problem(X, z > 0 if loss == "logistic" else z, loss, 1e-3)
-    assert X.size >= _threads.LARGE_FOR_ONE_CORE
+    assert X.size * _threads.MULTIPLICATIONS_PER_READ >= _threads.LARGE_FOR_ONE_CORE
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads, user_api="blas"):

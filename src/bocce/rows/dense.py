@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .._threads import threads_for
+from .._threads import MULTIPLICATIONS_PER_READ, threads_for
 from .._types import Array, Index
 from . import mixed, single
 from .base import COLUMNS, Rows
@@ -92,7 +92,8 @@ class Dense(Rows):
     def _threads(self, factor: Array, rows: Index | None) -> AbstractContextManager[None]:
         """The threads of a product of rows with a vector, or with a vector for each output."""
         count = self.n if rows is None else len(rows)
-        return threads_for(count * self.d * factor[:1].size)
+        outputs = factor[:1].size
+        return threads_for(count * self.d * max(MULTIPLICATIONS_PER_READ, outputs))
 
     def _as_it_is(self, factor: Array, rows: Index | None) -> bool:
         """Are these all rows, in float64 or as rough as the factor, so that no copy is needed?"""
