@@ -151,6 +151,20 @@ def narrow(n: int, d: int) -> Data:
     return X.astype(np.float32), y
 
 
+def sparse_columns(n: int, d: int, entries: int) -> Data:
+    """Rows with entries in columns that are drawn evenly."""
+    rng = np.random.default_rng(0)
+    places = rng.integers(0, d, n * entries), np.arange(0, n * entries + 1, entries)
+    X = sp.csr_array((rng.standard_normal(n * entries), *places), shape=(n, d))
+    X.sum_duplicates()
+    return X, rng.random(n) < 0.5
+
+
+def by_columns(n: int, d: int) -> Data:
+    X, y = simulated(n, d)
+    return np.asfortranarray(X), y
+
+
 def factors(n: int, d: int) -> Data:
     """Columns that depend on one another."""
     X, y = simulated(n, d)
@@ -194,6 +208,8 @@ SETS: dict[str, Callable[[], Data]] = {
     "counts 500 x 2000": counts,
     "hashed text": hashed,
     "float32 200k x 50": lambda: narrow(200_000, 50),
+    "sparse 100k x 20k": lambda: sparse_columns(100_000, 20_000, 50),
+    "Fortran 100k x 80": lambda: by_columns(100_000, 80),
     "6k x 750, factors": lambda: factors(6_000, 750),
     "diabetes": lambda: datasets.load_diabetes(return_X_y=True),
     "2k x 50": lambda: datasets.make_regression(2_000, 50, noise=10.0, random_state=0),
@@ -236,10 +252,10 @@ def by_squares(X: Any, y: np.ndarray) -> Fit:
     return lambda: bocce.minimize(bocce.LeastSquares(X, y, l2=1.0 / len(y)), tol=1e-6)
 
 
-def in_batches(X: Any, y: np.ndarray) -> Fit:
+def in_batches(X: Any, y: np.ndarray, size: int = 32, steps: int = 2_000) -> Fit:
     problem = bocce.Logistic(X, y, l2=1.0 / len(y))
-    table = bocce.schedules.sgd(2_000, L=problem.constants().L_max)
-    return lambda: bocce.minimize(problem, table, batch_size=32, record_every=2_000)
+    table = bocce.schedules.sgd(steps, L=problem.constants().L_max)
+    return lambda: bocce.minimize(problem, table, batch_size=size, record_every=steps)
 
 
 def to_a_level(X: Any, y: np.ndarray) -> Fit:
@@ -274,6 +290,7 @@ MODELS: dict[str, Callable[[Any, np.ndarray], Fit]] = {
     "Poisson": lambda X, y: lambda: HeavyBallRegressor(loss="poisson", l2=1e-3).fit(X, y),
     "batches": in_batches,
     "table to a level": to_a_level,
+    "large batches": lambda X, y: in_batches(X, y, 1_000, 300),
     "classifier CV": lambda X, y: lambda: HeavyBallClassifierCV().fit(X, y),
     "regressor CV": lambda X, y: lambda: HeavyBallRegressorCV(cv=5).fit(X, y),
     "file": from_file,
@@ -434,9 +451,14 @@ CASES = [
         ("words, batches", "sector, batches"),
     ),
     Case(
-        "batches of dense rows: rows of whole cache lines",
-        {"bocce.engines.numba.pack._copy": nothing},
-        ("cancer, batches", "wide, batches"),
+        "batches of sparse rows: read before they are summed",
+        {"bocce.engines.numba.pack.LINE": 1 << 40},
+        ("sparse 100k x 20k, batches", "sparse 100k x 20k, large batches"),
+    ),
+    Case(
+        "batches of rows in Fortran order: a copy by rows",
+        {"bocce.engines.numba.pack._by_rows": lambda X, most: X},
+        ("Fortran 100k x 80, batches", "Fortran 100k x 80, large batches"),
     ),
     Case(
         "columns of unlike size: a scaled frame",

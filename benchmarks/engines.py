@@ -1,14 +1,15 @@
 """The engines against plain NumPy, a hardware floor, and each other.
 
-    python benchmarks/engines.py [--rounds 7] [--only abcdes]
+    python benchmarks/engines.py [--rounds 7] [--only abcdefs]
 
 Every line is a ratio of CPU times taken in turn in this same run, the best of all rounds of each;
 one thread unless said. A: least squares, n = 10,000, d = 20, b = 0.9 n, full gradient recorded at
 each step. B: logistic, n = 50,000, d = 22, b = 100, no recording. C: sparse least squares,
 n = 20,000, d = 47,236, 74 nonzeros a row. D: policies, which look at each batch: the compiled
 rule against its readable twin, dense rows as in B, and sparse ones. E: rows beyond the cache,
-batches of nearly all rows, and large batches of sparse rows, without recording; and the constants
-of a problem beside a ridge fit of the same rows. Start-up is measured in fresh processes.
+and batches of nearly all rows, without recording; and the constants of a problem beside a ridge fit
+of the same rows. F: batches of sparse rows, n = 100,000, d = 20,000, 50 entries a row, without
+recording. Start-up is measured in fresh processes.
 """
 
 from __future__ import annotations
@@ -251,17 +252,32 @@ def workload_e(rounds: int) -> None:
         },
     )
     line("E: logistic 10,000 x 20, b = 9,000: NumPy / bocce", us["naive"] / us["bocce"], 3)
-    S = sp.random_array((20_000, 47_236), density=74 / 47_236, format="csr", rng=rng)
-    p = bocce.LeastSquares(S, rng.standard_normal(20_000), l2=1e-4)
-    engine = CompiledEngine(p, 1000, 0, "independent")
-    us = best_of(
-        rounds,
-        {
-            "naive": (lambda: naive_squared(S, p.y, 1000, 1e-4, table, 50), 50),
-            "bocce": (lambda: steps(engine, p, table, 200), 200),
-        },
-    )
-    line("E: CSR, b = 1,000: SciPy / bocce", us["naive"] / us["bocce"], 1)
+
+
+def workload_f(rounds: int) -> None:
+    n, d, entries, T, l2 = 100_000, 20_000, 50, 300, 1e-4
+    rng = np.random.default_rng(0)
+    columns = rng.integers(0, d, n * entries)
+    starts = np.arange(0, n * entries + 1, entries)
+    X = sp.csr_array((rng.standard_normal(n * entries), columns, starts), shape=(n, d))
+    X.sum_duplicates()
+    y = rng.standard_normal(n)
+    table = bocce.schedules.shb(T, 100.0, 0.5)
+    squared = bocce.LeastSquares(X, y, l2=l2)
+    logistic = bocce.Logistic(X, y > 0, l2=l2)
+    for b in (100, 1000, 3000):
+        for naive, p in ((naive_squared, squared), (naive_logistic, logistic)):
+            engine = CompiledEngine(p, b, 0, "independent")
+            us = best_of(
+                rounds,
+                {
+                    "naive": (lambda b=b, naive=naive, p=p: naive(X, p.y, b, l2, table, 50), 50),
+                    "bocce": (lambda engine=engine, p=p: steps(engine, p, table, T), T),
+                },
+            )
+            name = f"F: CSR 100,000 x 20,000, b = {b:,}, {p.loss.description.lower()}"
+            line(f"{name}: SciPy / bocce", us["naive"] / us["bocce"], 1.5)
+            print(f"   us a step: bocce {us['bocce']:.1f}, SciPy {us['naive']:.1f}")
 
 
 def naive_squared(X, y, b, l2, schedule, steps) -> np.ndarray:
@@ -317,10 +333,10 @@ def line(what: str, measured: float, target: float, most: bool = False) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", default="abcdes", help="workloads, s for start-up")
+    parser.add_argument("--only", default="abcdefs", help="workloads, s for start-up")
     asked = parser.parse_args()
     parts = {"a": workload_a, "b": workload_b, "c": workload_c, "d": workload_d}
-    for name, part in {**parts, "e": workload_e, "s": start_up}.items():
+    for name, part in {**parts, "e": workload_e, "f": workload_f, "s": start_up}.items():
         if name in asked.only:
             part(asked.rounds)
 

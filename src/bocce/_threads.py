@@ -1,7 +1,9 @@
-"""How many threads BLAS uses while bocce computes: one, but for single large products.
+"""How many threads BLAS uses while bocce computes: the caller's in large products, else one.
 
-Threads that wait for one another cost more than they give: a product of a matrix and a vector is
-limited by memory, and beside a busy process the slowest thread decides (studies/threads.py).
+In a small product threads wait for one another longer than they compute. A large one gets as many
+as the caller's environment allows (``OMP_NUM_THREADS``, ``threadpoolctl``): with one thread there,
+nothing changes. Results depend on the number of threads by the rounding of BLAS alone.
+``benchmarks/studies/threads.py`` prints what two threads gain and cost.
 """
 
 from __future__ import annotations
@@ -11,14 +13,18 @@ from contextlib import AbstractContextManager, ContextDecorator, nullcontext
 from functools import cache
 from typing import Any
 
-LARGE_FOR_ONE_CORE = 5e8  # multiplications of one product: some 20 ms on one core
+# A product of at least so many multiplications is large: it takes some 20 ms on one core. With 3e6,
+# two threads took 1.4 times as long as one for a softmax of 20,000 x 256, on a nearly idle machine.
+LARGE_FOR_ONE_CORE = 5e8
+# A number of X is read from memory in the time of so many multiplications.
+MULTIPLICATIONS_PER_READ = 25
 
 
 class _Changed(threading.local):
     """The libraries that this Python thread has set to one thread, with the caller's numbers.
 
-    threadpoolctl lets one Python thread at a time change a pool that all of them share; in the
-    others nothing changes, which costs speed only.
+    All Python threads share a library's pool. The first one changes it; the others find it at one
+    thread and leave it there, which costs speed only.
     """
 
     libraries: tuple[tuple[Any, int], ...] = ()
@@ -72,8 +78,7 @@ _as_they_are = nullcontext()
 
 
 def threads_for(multiplications: float) -> AbstractContextManager[None]:
-    """Inside ``one_thread``: give one large product as many threads as the caller allows."""
-    large = multiplications >= LARGE_FOR_ONE_CORE and _changed.libraries
-    if large:
+    """Inside ``one_thread``: give a large product as many threads as the caller allows."""
+    if multiplications >= LARGE_FOR_ONE_CORE and _changed.libraries:
         return _all_threads
     return _as_they_are

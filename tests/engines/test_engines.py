@@ -12,6 +12,7 @@ from numba import njit
 import bocce
 from bocce.engines.numba import CompiledEngine, loop, scaled
 from bocce.engines.numba.loss import slope as slope_of
+from bocce.engines.numba.rows import NUMBERS_TOGETHER, ROWS_TOGETHER
 from bocce.engines.reference import ReferenceEngine
 from bocce.losses import Logistic
 from bocce.schedules import REGISTRY
@@ -84,6 +85,32 @@ def test_rows_where_they_lie_and_no_gram(kind, loss, b):
     assert_same_steps(p, schedule("shb", 6, constants(p, b)), b)
 
 
+@pytest.mark.parametrize("b", [63, 65, 130, 170])
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_batches_of_several_blocks(kind, b):
+    p = where_it_lies(problem("logistic", design("dense", 300), l2=0.1))
+    if kind == "csr":
+        p = problem("logistic", design("csr", 300), l2=0.1)
+    assert max(b, p.n - b) > ROWS_TOGETHER
+    assert_same_steps(p, schedule("nesterov-exp", 4, constants(p, b)), b)
+
+
+def test_long_rows_come_in_smaller_blocks():
+    p = problem("logistic", design("dense", 60, 700), l2=0.1)
+    assert p.width * ROWS_TOGETHER > NUMBERS_TOGETHER
+    assert_same_steps(p, schedule("shb", 4, constants(p, 30)), 30)
+
+
+def test_only_rows_that_do_not_lie_in_one_piece_are_copied():
+    by_rows, by_columns = (problem("squared", design(kind)) for kind in ("dense", "fortran"))
+    assert np.shares_memory(CompiledEngine(by_rows, 3, 0, "independent").rows.X, by_rows.X)
+    copied = CompiledEngine(by_columns, 3, 0, "independent").rows.X
+    assert copied.flags.c_contiguous
+    assert not np.shares_memory(copied, by_columns.X)
+    many = CompiledEngine(where_it_lies(by_columns), 3, 0, "independent").rows.X
+    assert np.shares_memory(many, by_columns.X)
+
+
 class TestScaledSparse:
     """The two-vector form, which never touches the columns a batch leaves alone."""
 
@@ -103,6 +130,12 @@ class TestScaledSparse:
         assert engine.advance(f, table, 60, rf).verdict == ""
         np.testing.assert_allclose(f.w, s.w, rtol=0, atol=1e-11 * max(1, np.abs(s.w).max()))
         np.testing.assert_allclose(rf.value[:-1], rs.value[:-1], rtol=1e-10)
+
+    def test_batches_of_several_blocks(self):
+        X = sp.random_array((200, 9_000), density=0.001, format="csr", rng=np.random.default_rng(0))
+        p = problem("logistic", X, l2=0.1)
+        assert CompiledEngine(p, 90, 0, "independent").kernel is scaled.advance_scaled
+        assert_same_steps(p, schedule("nesterov-exp", 4, constants(p, 90)), 90)
 
     def test_velocity_is_right_where_the_next_step_reads_it(self):
         p = self.wide("squared", 0.1)

@@ -116,6 +116,11 @@ def test_every_batch_size(b, search, mode):
     compare(ROWS["dense"]("logistic"), sgd_sls_exponential(T, search=search), b, mode)
 
 
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_batches_of_several_blocks(kind):
+    compare(made("logistic", design(kind, 200)), POLICIES["shb"], 150, steps=4)
+
+
 def test_rows_in_other_units():
     compare(framed(), POLICIES["shb"], 9)
     compare(framed(), POLICIES["shb, a batch of its own"], 25)

@@ -6,6 +6,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import bocce
 from bocce import _threads
+from bocce.rows import Dense
 from bocce.sklearn import HeavyBallClassifier, HeavyBallRegressor
 
 
@@ -31,6 +32,46 @@ def test_small_products_have_one_thread_and_large_ones_all():
             assert blas_threads() == {1}
     with _threads.threads_for(1e12):
         assert blas_threads() == {2}
+
+
+SEEN = []  # the numbers of threads of products with watched rows
+
+
+class Watched(np.ndarray):
+    """Rows that note how many threads a product with them has."""
+
+    def __matmul__(self, other):
+        SEEN.append(blas_threads())
+        return np.asarray(self) @ other
+
+
+def test_products_with_a_vector_have_all_threads_where_rows_are_many(monkeypatch):
+    monkeypatch.setattr(_threads, "LARGE_FOR_ONE_CORE", 1e7)
+    few, many = Dense(np.ones((2_000, 10))), Dense(np.ones((300_000, 10)))
+    for rows, threads in ((few, {1}), (many, {2})):
+        rows.X = rows.X.view(Watched)
+        SEEN.clear()
+        with _threads.one_thread():
+            rows.times(np.ones(10))
+            rows.combine(np.ones(rows.n))
+            batch = rows._threads(np.ones(10), np.arange(5))
+        assert batch is _threads._as_they_are, "a batch is small, whatever it is taken from"
+        assert [threads, threads] == SEEN
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_results_depend_on_threads_by_rounding_alone(loss, monkeypatch):
+    monkeypatch.setattr(_threads, "LARGE_FOR_ONE_CORE", 1e7)
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((40_000, 100))
+    z = X[:, 0] + rng.logistic(size=40_000)
+    p = bocce.Problem(X, z > 0 if loss == "logistic" else z, loss, 1e-3)
+    assert X.size * _threads.MULTIPLICATIONS_PER_READ >= _threads.LARGE_FOR_ONE_CORE
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            found.append(bocce.minimize(p, tol=1e-8).w)
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-9 * np.abs(found[0]).max())
 
 
 def test_an_error_leaves_the_setting_as_it_was():

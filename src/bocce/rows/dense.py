@@ -7,12 +7,13 @@ caller's array whenever they are used. ``Copied`` has those rows as an array of 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from .._threads import threads_for
+from .._threads import MULTIPLICATIONS_PER_READ, threads_for
 from .._types import Array, Index
 from . import mixed, single
 from .base import COLUMNS, Rows
@@ -79,14 +80,20 @@ class Dense(Rows):
     def times(self, w: Array, rows: Index | None = None) -> Array:
         if rows is None and mixed.suits(self.X, w):
             return mixed.times(self.X, w)
-        with threads_for(self.X.size * w[:1].size if w.ndim > 1 else 0):
+        with self._threads(w, rows):
             return self.X @ w if self._as_it_is(w, rows) else super().times(w, rows)
 
     def combine(self, c: Array, rows: Index | None = None) -> Array:
         if rows is None and mixed.suits(self.X, c):
             return mixed.combine(self.X, c)
-        with threads_for(self.X.size * c[:1].size if c.ndim > 1 else 0):
+        with self._threads(c, rows):
             return self.X.T @ c if self._as_it_is(c, rows) else super().combine(c, rows)
+
+    def _threads(self, factor: Array, rows: Index | None) -> AbstractContextManager[None]:
+        """The threads of a product of rows with a vector, or with a vector for each output."""
+        count = self.n if rows is None else len(rows)
+        outputs = factor[:1].size
+        return threads_for(count * self.d * max(MULTIPLICATIONS_PER_READ, outputs))
 
     def _as_it_is(self, factor: Array, rows: Index | None) -> bool:
         """Are these all rows, in float64 or as rough as the factor, so that no copy is needed?"""

@@ -13,7 +13,7 @@ class RowLimits:
     ----------
     copied : int
         Dense rows of up to this many bytes may be copied: into other units, beside a column for an
-        intercept, or into whole cache lines for the compiled steps.
+        intercept, or from Fortran order into rows for the compiled steps.
     copied_single : int
         The same for float32 in other units: products of such rows are as fast as those of a copy,
         which would be float64 (100,000 x 20, logistic loss: 0.6 of the time with a limit of 2^23).

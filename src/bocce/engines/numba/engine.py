@@ -12,7 +12,7 @@ from ...rows import Array
 from ...schedules import Schedule
 from ..base import ANY, Goal, Recorder, State, StepReport, TableEngine
 from . import loop, rule, scaled
-from .pack import at_vector, objective, pack, read_only
+from .pack import numbers_or_nothing, objective, pack
 from .stream import make_stream
 
 VERDICTS = (RunVerdict.RUNNING, RunVerdict.DIVERGED, RunVerdict.CONVERGED)
@@ -21,26 +21,22 @@ VERDICTS = (RunVerdict.RUNNING, RunVerdict.DIVERGED, RunVerdict.CONVERGED)
 class _Packed(TableEngine):
     """A problem as the kernels want it, with room for a point."""
 
-    def __init__(self, problem: Problem, fold: bool) -> None:
+    def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.rows = pack(problem, fold)
+        self.rows = pack(problem)
         self.objective = objective(problem)
         d = problem.width
-        at = at_vector(self.rows, d)
-        self.point = loop.KernelPoint(
-            np.zeros(d), np.zeros(d), at, np.zeros(at.size), np.zeros(at.size), np.zeros(0)
-        )
+        w, v, at, g, total = np.zeros((5, d))
+        self.point = loop.KernelPoint(w, v, at, g, total, np.zeros(0))
 
     def look(self, w: Array) -> Look:
-        at = self.point.at
         total = self.point.total
-        d = w.size
-        at[:d] = w
-        value, _ = loop.measure_rows(self.rows, self.objective, at, total, 1.0)
-        return Look(float(value), total[:d] / self.objective.n + self.objective.ridge * w)
+        self.point.at[:] = w
+        value, _ = loop.measure_rows(self.rows, self.objective, self.point.at, total, 1.0)
+        return Look(float(value), total / self.objective.n + self.objective.ridge * w)
 
     def record(self, w: Array, recorder: Recorder) -> RunVerdict:
-        self.point.at[: w.size] = w
+        self.point.at[:] = w
         at = self.point.at
         total = self.point.total
         value, grad2 = loop.measure_rows(self.rows, self.objective, at, total, 1.0 / recorder.unit)
@@ -77,7 +73,7 @@ class CompiledEngine(_Packed):
     """
 
     def __init__(self, problem: Problem, b: int, seed: int, mode: str) -> None:
-        super().__init__(problem, fold=True)
+        super().__init__(problem)
         self.stream = make_stream(seed, problem.n, b, mode)
         d = problem.width
         if problem.sparse:
@@ -88,11 +84,7 @@ class CompiledEngine(_Packed):
         if few and 2 * b <= problem.n and touched < scaled.PAYS_BELOW * d:
             self.kernel = scaled.advance_scaled
             self.grain = scaled.GRAIN
-            self.scratch: tuple[Array, ...] = (
-                np.zeros((d, 2)),
-                np.zeros(b),
-                np.zeros(scaled.MOST_ODD),
-            )
+            self.scratch: Any = scaled.make_form(d, b)
         else:
             self.use_dense_update()
 
@@ -103,7 +95,7 @@ class CompiledEngine(_Packed):
         listed = 2 * b > n and not self.objective.has_gram
         self.kernel = loop.advance
         self.grain = 1
-        self.scratch = (np.zeros(n + 1 if listed else 1, dtype=np.int64),)
+        self.scratch = np.zeros(n + 1 if listed else 1, dtype=np.int64)
 
     def advance(
         self, state: State, steps: Schedule, stop: int, recorder: Recorder, goal: Goal = ANY
@@ -119,7 +111,7 @@ class CompiledEngine(_Packed):
             state.k,
             state.row,
             stop,
-            *self.scratch,
+            self.scratch,
         )
         self._end(state, point, k)
         return StepReport(VERDICTS[verdict])
@@ -131,17 +123,18 @@ class RuleEngine(_Packed):
     grain = 1
 
     def __init__(self, problem: Problem, b: int, seed: int, mode: str) -> None:
-        super().__init__(problem, fold=False)
+        super().__init__(problem)
         n = problem.n
         self.streams = {
             "same": make_stream(seed, n, b, mode),
             "independent": make_stream(seed, n, b, "search"),
         }
         self.quadratic = problem.loss.quadratic
-        weight = read_only(np.zeros(0) if problem.weight is None else problem.weight)
         z, u, slope, before, score, after = np.zeros((6, b))
         batch = np.zeros(b, dtype=np.int64)
-        self.lot = rule.Lot(batch, z, u, slope, before, score, after, weight)
+        self.lot = rule.Lot(
+            batch, z, u, slope, before, score, after, numbers_or_nothing(problem.weight)
+        )
 
     def advance(
         self, state: State, steps: Any, stop: int, recorder: Recorder, goal: Goal = ANY

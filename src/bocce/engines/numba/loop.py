@@ -18,8 +18,9 @@ from .stream import draw, forget
 DONE = 0
 DIVERGED = 1
 CONVERGED = 2
-NEARLY = 10  # of so many rows one is left out, or fewer
-LARGEST = np.finfo(np.float64).max  # comparisons, for reordering may fold np.isfinite to True
+NEARLY = 10  # Nearly all rows are in a batch that leaves out at most one of so many rows.
+# Numbers are compared with it, for reordering may fold np.isfinite to True.
+LARGEST = np.finfo(np.float64).max
 
 
 class KernelTable(NamedTuple):
@@ -117,7 +118,7 @@ measure_rows = Entry(_measure_rows)
 
 
 @njit(**KERNEL)
-def record_here(record, k, value, grad2):
+def keep(record, value, grad2):
     """Keep a measurement and judge it."""
     i = record.cursor[0]
     if not (abs(value) <= LARGEST and grad2 <= record.limit2):
@@ -136,69 +137,99 @@ def due(record, k):
     return i < record.when.size and record.when[i] == k
 
 
-def _advance(rows, objective, stream, table, point, record, k, row, stop, kept):
+@njit(**KERNEL)
+def record_here(rows, objective, point, record, k):
+    """Measure at w, keep the measurement and judge it; ``total`` is left as the row sum at w."""
+    for j in range(objective.d):
+        point.at[j] = point.w[j]
+    value, grad2 = measure(rows, objective, point.at, point.total, record.per_unit)
+    return keep(record, value, grad2)
+
+
+@njit(**KERNEL)
+def _list_others(drawn, listed):
+    """List the rows that are not drawn."""
+    size = 0
+    for i in range(drawn.size):
+        listed[size] = i
+        size += 1 - drawn[i]
+
+
+@njit(**KERNEL)
+def _subtract(g, total):
+    for j in range(g.size):
+        g[j] = total[j] - g[j]
+
+
+@njit(**KERNEL)
+def move_ahead(w, v, theta, at):
+    """The point at which the gradient is taken."""
+    for j in range(w.size):
+        at[j] = w[j] + theta * v[j]
+
+
+@njit(**KERNEL)
+def _mean_gradient(ridge, at, b, per_unit, g):
+    """Make the gradient of the sum g over b rows; returns its squared norm times per_unit^2."""
+    grad2 = 0.0
+    for j in range(g.size):
+        g[j] = g[j] / b + ridge[j] * at[j]
+        grad2 += (g[j] * per_unit) * (g[j] * per_unit)
+    return grad2
+
+
+@njit(**KERNEL)
+def move(w, v, alpha, beta, g):
+    """The update."""
+    for j in range(w.size):
+        v[j] = beta * v[j] - alpha * g[j]
+        w[j] += v[j]
+
+
+@njit(**KERNEL)
+def count_in(w, tally):
+    """Add an iterate to the sum of the iterates, where that is wanted."""
+    for j in range(tally.size):
+        tally[j] += w[j]
+
+
+def _advance(rows, objective, stream, table, point, record, k, row, stop, listed):
     """Steps k .. stop-1, by the table's rows from ``row`` on.
 
-    Returns (k reached, DONE | DIVERGED | CONVERGED).
+    Returns (k reached, DONE | DIVERGED | CONVERGED). ``listed`` has room for the rows of a batch.
 
     With more than half the rows in a batch, those left out are taken from the sum over all rows
     where that sum is cheap: by the Gram matrix, or because nearly all rows are in the batch. (A
     step must not depend on whether it is recorded, but a record then costs next to nothing.)
     """
-    n = objective.n
+    w, v, at, g, total, tally = point
+    n, _, ridge, _, _, _, _, has_gram = objective
     b = stream.b
-    d = objective.d
-    ridge = objective.ridge
-    w = point.w
-    v = point.v
-    at = point.at
-    g = point.g
-    total = point.total
-    averaging = point.tally.size > 0
     leave_out = 2 * b > n
     while k < stop:
-        alpha = table.alpha[row]
-        beta = table.beta[row]
         theta = table.theta[row]
-        have_total = False
-        if due(record, k):
-            for j in range(d):
-                at[j] = w[j]
-            value, grad2 = measure(rows, objective, at, total, record.per_unit)
-            verdict = record_here(record, k, value, grad2)
+        recorded = due(record, k)
+        if recorded:
+            verdict = record_here(rows, objective, point, record, k)
             if verdict != DONE:
                 return k, verdict
-            have_total = True
-        for j in range(d):
-            at[j] = w[j] + theta * v[j]
+        move_ahead(w, v, theta, at)
         source, start, count = draw(stream, k)
-        subtract = leave_out and (objective.has_gram or NEARLY * count <= n)
+        subtract = leave_out and (has_gram or NEARLY * count <= n)
         if leave_out and not subtract:
-            size = 0
-            for i in range(n):
-                kept[size] = i
-                size += 1 - stream.seen[i]
-            accumulate(rows, kept, 0, b, True, at, g, False)
+            _list_others(stream.seen, listed)
+            accumulate(rows, listed, 0, b, True, at, g, False)
         else:
             accumulate(rows, source, start, count, True, at, g, False)
-        if subtract:
-            if not have_total or theta != 0.0:
-                total_gradient(rows, objective, at, total, False)
-            for j in range(d):
-                g[j] = total[j] - g[j]
         forget(stream, count)
-        grad2 = 0.0
-        for j in range(d):
-            g[j] = g[j] / b + ridge[j] * at[j]
-            grad2 += (g[j] * record.per_unit) * (g[j] * record.per_unit)
-        if not grad2 <= LARGEST:
+        if subtract:
+            if theta != 0.0 or not recorded:
+                total_gradient(rows, objective, at, total, False)
+            _subtract(g, total)
+        if not _mean_gradient(ridge, at, b, record.per_unit, g) <= LARGEST:
             return k, DIVERGED
-        for j in range(d):
-            v[j] = beta * v[j] - alpha * g[j]
-            w[j] += v[j]
-        if averaging:
-            for j in range(d):
-                point.tally[j] += w[j]
+        move(w, v, table.alpha[row], table.beta[row], g)
+        count_in(w, tally)
         k += 1
         row += 1
     return k, DONE

@@ -1,4 +1,4 @@
-"""A problem's rows as the kernels want them."""
+"""A problem's rows as the kernels want them: where they lie."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from ...problems import Problem
 from ...rows import Array
 from .loop import KernelObjective
-from .rows import DenseRows, ScaledRows, SparseRows
+from .rows import ROWS_TOGETHER, CsrArrays, KernelRows, ScaledRows
 
-LINE = 64
+LINE = 64  # A cache line has so many bytes.
 
 
 def read_only(array: Array) -> Array:
@@ -21,54 +21,63 @@ def read_only(array: Array) -> Array:
     return view
 
 
-def pack(problem: Problem, fold: bool = True) -> Any:
-    """The rows of a problem; large dense data are used where they lie.
-
-    ``fold``: may y, and the weights, become part of the rows where that is faster?
-    """
-    storage = problem.rows.storage
-    if storage == "dense" and not fold:
-        return _unfolded(problem)
-    return PACKERS[storage](problem)
+def pack(problem: Problem) -> Any:
+    """The rows of a problem."""
+    return PACKERS[problem.rows.storage](problem)
 
 
-def _weights(problem: Problem) -> Array:
-    return read_only(np.zeros(0) if problem.weight is None else problem.weight)
+def numbers_or_nothing(numbers: Array | None) -> Array:
+    return read_only(np.zeros(0) if numbers is None else numbers)
 
 
-def _added(problem: Problem, signs: Array | None = None) -> Array:
-    """What is added to the scores, or nothing; times the signs of rows that are folded in."""
-    added = problem.added()
-    if added is None:
-        return read_only(np.zeros(0))
-    return read_only(added if signs is None else added * signs)
-
-
-def _sparse(problem: Problem) -> SparseRows:
-    X = problem.rows.X
-    return SparseRows(
-        read_only(X.data),
-        read_only(X.indices.astype(np.uint32)),
-        read_only(X.indptr.astype(np.int64)),
-        read_only(problem.y),
-        _weights(problem),
-        _added(problem),
+def _rows(X: Any, problem: Problem) -> KernelRows:
+    y = read_only(problem.y)
+    return KernelRows(
+        X,
+        y,
+        numbers_or_nothing(problem.weight),
+        numbers_or_nothing(problem.added()),
         problem.loss,
+        np.zeros(ROWS_TOGETHER, dtype=np.int64),
+        np.zeros(ROWS_TOGETHER),
+        np.zeros(ROWS_TOGETHER, dtype=y.dtype),
+        np.zeros(ROWS_TOGETHER),
+        np.zeros(2),
     )
 
 
-def _where_they_lie(problem: Problem) -> DenseRows:
-    X = read_only(problem.rows.X)
-    y = read_only(problem.y)
-    weight = _weights(problem)
-    return DenseRows(X, y, weight, _added(problem), np.zeros(2), False, problem.loss)
+def _unsigned(indices: Array) -> Array:
+    """Indices, which are not negative, as uint32; of int32 without a copy."""
+    if indices.dtype == np.int32:
+        return indices.view(np.uint32)
+    return indices.astype(np.uint32)
+
+
+def _csr(problem: Problem) -> KernelRows:
+    X = problem.rows.X
+    line = np.uint64(LINE // X.data.dtype.itemsize)
+    indices = read_only(_unsigned(X.indices))
+    indptr = read_only(X.indptr.astype(np.uint64))
+    return _rows(CsrArrays(read_only(X.data), indices, indptr, line), problem)
+
+
+def _by_rows(X: Array, most: int) -> Array:
+    """The array with each row in one piece, by a copy of at most so many bytes."""
+    if X.flags.c_contiguous or X.nbytes > most:
+        return X
+    return np.ascontiguousarray(X)
+
+
+def _dense(problem: Problem) -> KernelRows:
+    rows = problem.rows
+    return _rows(read_only(_by_rows(rows.X, rows.limits.copied)), problem)
 
 
 def _scaled(problem: Problem) -> ScaledRows:
     rows: Any = problem.rows
     d = rows.centre.size
     return ScaledRows(
-        _where_they_lie(problem),
+        _rows(read_only(rows.X), problem),
         read_only(rows.centre),
         read_only(rows.scale),
         rows.unit,
@@ -77,73 +86,8 @@ def _scaled(problem: Problem) -> ScaledRows:
     )
 
 
-def _copy(problem: Problem, columns: int) -> Array | None:
-    """The rows, zeros behind, in whole cache lines; None where they are too many to be copied."""
-    X = problem.rows.X
-    lanes = LINE // X.dtype.itemsize
-    width = -(-columns // lanes) * lanes
-    if problem.n * width * X.dtype.itemsize > problem.rows.limits.copied:
-        return None
-    own = _aligned(problem.n, width, X.dtype)
-    own[:, : X.shape[1]] = X
-    return own
-
-
-def _unfolded(problem: Problem) -> DenseRows:
-    """Rows of whole cache lines, where they are few enough to be copied."""
-    own = _copy(problem, problem.width)
-    if own is None:
-        return _where_they_lie(problem)
-    y = read_only(problem.y)
-    weight = _weights(problem)
-    added = _added(problem)
-    return DenseRows(read_only(own), y, weight, added, np.zeros(2), False, problem.loss)
-
-
-def _dense(problem: Problem) -> DenseRows:
-    """The same with y folded in: 0.85 of the time for batches of 100 rows of 50,000 x 22."""
-    X = problem.rows.X
-    loss = problem.loss
-    d = problem.width
-    if loss.quadratic and X.dtype != np.float64:
-        return _where_they_lie(problem)
-    own = _copy(problem, d + loss.quadratic)
-    if own is None:
-        return _where_they_lie(problem)
-    weight = _weights(problem)
-    added = _added(problem)
-    if loss.quadratic:
-        own[:, d] = problem.y
-        if problem.weight is not None:
-            own *= np.sqrt(problem.weight)[:, None]
-            weight = read_only(np.zeros(0))
-    elif loss.margin:
-        own[:, :d] *= problem.y[:, None].astype(X.dtype)
-        added = _added(problem, problem.y)
-    folded = loss.quadratic or loss.margin
-    y = read_only(problem.y)
-    return DenseRows(read_only(own), y, weight, added, np.zeros(2), folded, loss)
-
-
 # By the storage of the rows; rows of other storages have no kernels.
-PACKERS: dict[str, Any] = {"csr": _sparse, "scaled": _scaled, "dense": _dense}
-
-
-def _aligned(n: int, p: int, dtype: np.dtype[Any]) -> Array:
-    """Zeros of shape (n, p) that start on a cache line."""
-    raw = np.zeros(n * p * dtype.itemsize + LINE, dtype=np.uint8)
-    start = -raw.ctypes.data % LINE
-    return raw[start : start + n * p * dtype.itemsize].view(dtype).reshape(n, p)
-
-
-def at_vector(rows: Any, d: int) -> Array:
-    """Room for the point at which rows are multiplied: as long as they are, y's place filled."""
-    if not isinstance(rows, DenseRows):
-        return np.zeros(d)
-    at = np.zeros(rows.X.shape[1])
-    if rows.folded and rows.loss.quadratic:
-        at[d] = -1.0
-    return at
+PACKERS: dict[str, Any] = {"csr": _csr, "scaled": _scaled, "dense": _dense}
 
 
 def objective(problem: Problem) -> KernelObjective:

@@ -1,4 +1,4 @@
-"""Steps that a rule decides when the batch has been seen, compiled.
+"""Steps that a rule decides by looking at the batch, compiled.
 
 The rule's own ``decide`` is compiled, found by the rule's type as a loss's functions are
 (``loss.py``): nothing here knows how alpha or beta come about. The readable twin is
@@ -17,7 +17,7 @@ from numba.extending import overload, overload_method
 
 from ...rows import Array
 from .entry import KERNEL, Entry
-from .loop import DIVERGED, DONE, LARGEST, due, measure, record_here
+from .loop import DIVERGED, DONE, LARGEST, count_in, due, move, move_ahead, record_here
 from .products import combine, shift, slopes, times, values
 from .stream import take
 
@@ -44,8 +44,8 @@ class BatchLine(NamedTuple):
     quadratic: bool
     lot: Lot
     g: Array
-    pull: float  # (ridge w) . g
-    bend: float  # (ridge g) . g
+    penalty_slope: float  # (ridge w) . g
+    penalty_curvature: float  # (ridge g) . g
     known: Array  # has x_i . g been computed?
 
 
@@ -84,11 +84,11 @@ def _decide(rule, k, memory, line):
 @overload_method(types.NamedTuple, "decrease")
 def _decrease(line, s):
     if line.instance_class is BatchLine:
-        return _fall
+        return _decrease_along
     return None
 
 
-def _fall(line, s):
+def _decrease_along(line, s):
     """Of the squared loss, f_B along g is known by its slope and its curvature. Of others the
     decrease is a sum of differences, row by row, so that small ones keep their digits."""
     lot = line.lot
@@ -97,21 +97,22 @@ def _fall(line, s):
         times(line.rows, lot.batch, line.g, lot.u)
         line.known[0] = True
     if line.quadratic:
-        bend = 0.0
+        curvature = 0.0
         for i in range(b):
             if lot.weight.size == 0:
                 c = 1.0
             else:
                 c = lot.weight[lot.batch[i]]
-            bend += c * lot.u[i] * lot.u[i]
-        return s * line.slope2 - 0.5 * s * s * (bend / b + line.bend)
+            curvature += c * lot.u[i] * lot.u[i]
+        return s * line.slope2 - 0.5 * s * s * (curvature / b + line.penalty_curvature)
     for i in range(b):
         lot.score[i] = lot.z[i] - s * lot.u[i]
     values(line.rows, lot.batch, lot.score, lot.after)
-    fall = 0.0
+    decrease = 0.0
     for i in range(b):
-        fall += lot.before[i] - lot.after[i]
-    return fall / b + (s * line.pull - 0.5 * s * s * line.bend)
+        decrease += lot.before[i] - lot.after[i]
+    penalty = s * line.penalty_slope - 0.5 * s * s * line.penalty_curvature
+    return decrease / b + penalty
 
 
 @njit(**KERNEL)
@@ -135,15 +136,26 @@ def _look(rows, objective, quadratic, lot, at, g, known):
     total = 0.0
     for i in range(b):
         total += lot.before[i]
-    slope2 = pull = bend = penalty = 0.0
+    slope2 = penalty_slope = penalty_curvature = penalty = 0.0
     for j in range(objective.d):
         slope2 += g[j] * g[j]
-        pull += ridge[j] * at[j] * g[j]
-        bend += ridge[j] * g[j] * g[j]
+        penalty_slope += ridge[j] * at[j] * g[j]
+        penalty_curvature += ridge[j] * g[j] * g[j]
         penalty += ridge[j] * at[j] * at[j]
     known[0] = False
     value = total / b + 0.5 * penalty
-    return BatchLine(value, slope2, rows, quadratic, lot, g, pull, bend, known)
+    return BatchLine(
+        value, slope2, rows, quadratic, lot, g, penalty_slope, penalty_curvature, known
+    )
+
+
+@njit(**KERNEL)
+def _finite(g, per_unit):
+    """Is the squared norm of g, times per_unit^2, finite?"""
+    grad2 = 0.0
+    for j in range(g.size):
+        grad2 += (g[j] * per_unit) * (g[j] * per_unit)
+    return grad2 <= LARGEST
 
 
 def _advance(
@@ -155,39 +167,29 @@ def _advance(
     ``searched``: the stream of the batches that the rule looks at; ``apart``: is it another one?
     Returns (k reached, DONE | DIVERGED | CONVERGED, what the rule remembers).
     """
-    d = objective.d
     w = point.w
     v = point.v
     at = point.at
     g = point.g
     known = np.zeros(1, dtype=np.bool_)
     while k < stop:
-        for j in range(d):
-            at[j] = w[j]
         if due(record, k):
-            value, grad2 = measure(rows, objective, at, point.total, record.per_unit)
-            verdict = record_here(record, k, value, grad2)
+            verdict = record_here(rows, objective, point, record, k)
             if verdict != DONE:
                 return k, verdict, memory
+        move_ahead(w, v, 0.0, at)
         take(searched, k, lot.batch)
         line = _look(rows, objective, quadratic, lot, at, g, known)
         (alpha, beta, theta), memory = decide(rule, row, memory, line)
         if apart:
             take(stream, k, lot.batch)
         if apart or theta != 0.0:
-            for j in range(d):
-                at[j] = w[j] + theta * v[j]
+            move_ahead(w, v, theta, at)
             _gradient(rows, objective, lot, at, g)
-        grad2 = 0.0
-        for j in range(d):
-            grad2 += (g[j] * record.per_unit) * (g[j] * record.per_unit)
-        if not grad2 <= LARGEST:
+        if not _finite(g, record.per_unit):
             return k, DIVERGED, memory
-        for j in range(d):
-            v[j] = beta * v[j] - alpha * g[j]
-            w[j] += v[j]
-        for j in range(point.tally.size):
-            point.tally[j] += w[j]
+        move(w, v, alpha, beta, g)
+        count_in(w, point.tally)
         k += 1
         row += 1
     return k, DONE, memory

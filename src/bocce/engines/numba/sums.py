@@ -7,7 +7,7 @@ import numpy as np
 from ...problems import Problem
 from ...rows import Array, Index
 from .entry import Entry
-from .pack import at_vector, pack
+from .pack import pack
 from .rows import accumulate
 from .stream import draw, forget, make_stream
 
@@ -29,8 +29,8 @@ class RowSums:
         self.n = problem.n
         self.d = problem.width
         self.rows = pack(problem)
-        self.at = at_vector(self.rows, self.d)
-        self.g = np.zeros(self.at.size)
+        self.at = np.zeros(self.d)
+        self.g = np.zeros(self.d)
 
     def everything(self, at: Array) -> tuple[float, Array]:
         """The sum of all losses, and of all slope_i x_i."""
@@ -41,9 +41,9 @@ class RowSums:
         return self._sum(at, units, units.size, True)[1]
 
     def _sum(self, at: Array, source: Array, count: int, listed: bool) -> tuple[float, Array]:
-        self.at[: self.d] = at
+        self.at[:] = at
         loss = sum_rows(self.rows, source, count, listed, self.at, self.g, not listed)
-        return float(loss), self.g[: self.d].copy()
+        return float(loss), self.g.copy()
 
 
 class Draws:
