@@ -167,9 +167,9 @@ COSTS = (
 NO_BATCH = (
     "No batch size is recommended: with T or a batch size given, steps are taken in the columns as "
     "they are, and even the cheapest batch ({f.cheapest:,} rows) would need {f.cheapest_passes} "
-    "passes to relative error {f.accuracy:g}. Columns of very different size, or columns that "
-    "nearly depend on one another, are the cause: standardise the columns first, or leave T and "
-    "the batch size out."
+    "passes to relative error {f.accuracy:g}. Columns of very different size, columns that nearly "
+    "depend on one another, or a few rows that dominate are the cause: standardise columns that "
+    "are not, or leave T and the batch size out."
 )
 
 # ---------------------------------------------------------------- plan: what a table is made of

@@ -129,15 +129,15 @@ def _row_constants(
     flat = problem.l2 > 0 and not usable.all()
     if problem.in_parts:
         return None if flat else h * problem.largest_projection2(root), None, None
-    dear = 4.0 * problem.n * problem.width**2 > ROW_MOMENT_FLOPS
-    if flat and dear:
+    too_many = 4.0 * problem.n * problem.width**2 > ROW_MOMENT_FLOPS
+    if flat and too_many:
         return None, None, None
     leverages = problem.rows.projections2(root)  # one pass for all of them
     if flat:
         kappa_tilde = None
     else:
         kappa_tilde = h * float(problem.weighted(leverages).max())
-    moments = (None, None) if dear else _row_moments(problem, usable, kept, basis, leverages)
+    moments = (None, None) if too_many else _row_moments(problem, usable, kept, basis, leverages)
     return kappa_tilde, *moments
 
 
@@ -167,10 +167,10 @@ def _row_moments(
     found = []
     for sizes, inverse, elsewhere in cases:
         across = ridge @ (inverse[:, None] * rest)
-        pulled = across + across.T + ridge @ (inverse[:, None] * ridge)
+        penalised = across + across.T + ridge @ (inverse[:, None] * ridge)
         with np.errstate(over="ignore", invalid="ignore"):
             moment = root.T @ (h * h * problem.rows.gram(square * sizes)) @ root
-            moment += pulled / np.multiply.outer(np.sqrt(whole), np.sqrt(whole))
+            moment += penalised / np.multiply.outer(np.sqrt(whole), np.sqrt(whole))
         if not np.isfinite(moment).all():  # fourth powers of X have no place in a double
             return None, None
         top = float(np.linalg.eigvalsh(moment)[-1])

@@ -61,12 +61,12 @@ class ActorRows(Rows):
 
     def fingerprint(self) -> str:
         """A hash of the fingerprints of the parts."""
-        asked = [
+        calls = [
             actor.ask.remote((self.sources[part], None), Problem.fingerprint)
             for part, actor in self.actors.items()
         ]
-        whole = repr((self.found.rows, insist(lambda: ray.get(asked))))
-        return hashlib.sha256(whole.encode()).hexdigest()
+        parts = repr((self.found.rows, insist(lambda: ray.get(calls))))
+        return hashlib.sha256(parts.encode()).hexdigest()
 
 
 def column_sums(part: Problem, stride: int, centre: Array | None) -> Array:
@@ -145,10 +145,10 @@ class ActorProblem(PartedProblem):
         sent = [shared(a) if isinstance(a, np.ndarray) else a for a in args]
 
         def answers() -> list[Any]:
-            asked = [
+            calls = [
                 actor.ask.remote(self.home(part), ask, *sent) for part, actor in actors.items()
             ]
-            return list(ray.get(asked))
+            return list(ray.get(calls))
 
         yield from zip((self.given.found.rows[part] for part in actors), insist(answers))
 

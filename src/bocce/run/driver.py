@@ -173,7 +173,7 @@ class Driver:
         self.pace = 1
 
     def _use_engine_of(self, stage: Stage) -> None:
-        """Made anew only where the batch or the kind of step changes."""
+        """A new engine is made only where the batch or the kind of step changes."""
         steps = stage.steps
         wanted = (stage.batch, Schedule if isinstance(steps, Schedule) else steps)
         if self.made_for == wanted:

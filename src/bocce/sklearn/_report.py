@@ -33,12 +33,12 @@ class Reporter:
             metadata = None
         else:
             metadata = {"sample_weight": sample_weight}
-        self.told = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
+        self.context = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self.root = self.task = None
         if any(hasattr(estimator, name) for name in WATCHED):
             tasks = TICKS if len(labels) == 1 else len(labels)
             self.root = self.task = estimator._init_callback_context(max_subtasks=tasks)
-            self.root.call_on_fit_task_begin(**self.told)
+            self.root.call_on_fit_task_begin(**self.context)
 
     @property
     def listened_to(self) -> bool:
@@ -50,7 +50,7 @@ class Reporter:
         self.ticks = 0
         if self.root is not None and len(self.labels) > 1:
             self.task = self.root.subcontext(task_name=self.label, max_subtasks=TICKS)
-            self.task.call_on_fit_task_begin(**self.told)
+            self.task.call_on_fit_task_begin(**self.context)
 
     def step(
         self,
@@ -72,18 +72,18 @@ class Reporter:
         while self.task is not None and self.ticks < due:
             self.ticks += 1
             leaf = self.task.subcontext(task_name="progress")
-            leaf.call_on_fit_task_begin(**self.told)
+            leaf.call_on_fit_task_begin(**self.context)
             reached = attributes if self.ticks == due else None
-            stop |= leaf.call_on_fit_task_end(**self.told, reconstruction_attributes=reached)
+            stop |= leaf.call_on_fit_task_end(**self.context, reconstruction_attributes=reached)
         return stop
 
     def end(self) -> None:
         """The run for the output is over."""
         if self.task is not self.root:
-            self.task.call_on_fit_task_end(**self.told)
+            self.task.call_on_fit_task_end(**self.context)
             self.task = self.root
 
     def close(self) -> None:
         """The estimator is fitted."""
         if self.root is not None:
-            self.root.call_on_fit_task_end(**self.told, reconstruction_attributes={})
+            self.root.call_on_fit_task_end(**self.context, reconstruction_attributes={})

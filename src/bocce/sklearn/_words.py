@@ -13,7 +13,7 @@ from ..run.prepare import reaches_tol
 from ..run.request import CheckedRequest
 from ._run import FitOutcome
 
-SHOWN = 3  # outputs that are told one by one
+SHOWN = 3  # outputs that are named one by one
 
 
 def plan(
@@ -71,12 +71,12 @@ def _scaling(frame: Frame) -> str:
 
 def _course(outcome: FitOutcome, request: CheckedRequest) -> str:
     """What the run did, and how near it came."""
-    told = []
+    parts = []
     for stage in outcome.stages:
         how = f"of batches of {stage.batch}"
         if takes_all_rows(stage.method):
             how = "on all rows, each the best on the plane of gradient and momentum"
-        told.append(f"{stage.steps} step{'s' * (stage.steps != 1)} {how}")
+        parts.append(f"{stage.steps} step{'s' * (stage.steps != 1)} {how}")
     if request.tol > 0:
         tol = f" (tol = {request.tol:g})"
     else:
@@ -86,7 +86,7 @@ def _course(outcome: FitOutcome, request: CheckedRequest) -> str:
     else:
         stopped = ""
     return (
-        f"Method {request.facts.name!r} took {', then '.join(told) or 'no step'}: "
+        f"Method {request.facts.name!r} took {', then '.join(parts) or 'no step'}: "
         f"{outcome.passes:.3g} passes over the data; the gradient's norm fell to "
         f"{outcome.ratio:.2g} of the first{tol}.{stopped}"
     )

@@ -88,7 +88,7 @@ class Metric(Protocol):
         Returns
         -------
         dict of str to ndarray
-            Empty for the identity, and for a metric that is made anew before each step.
+            Empty for the identity, and for a metric that is computed before each step.
         """
 
 
