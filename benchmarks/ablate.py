@@ -165,6 +165,15 @@ def by_columns(n: int, d: int) -> Data:
     return np.asfortranarray(X), y
 
 
+def outliers() -> Data:
+    """Six classes, and two rows that are a thousand times the others."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((1_500, 700))
+    y = np.argmax(2.0 * X[:, :6] + rng.gumbel(size=(1_500, 6)), axis=1)
+    X[rng.integers(0, 1_500, 2)] *= 1_000.0
+    return X, y
+
+
 def factors(n: int, d: int) -> Data:
     """Columns that depend on one another."""
     X, y = simulated(n, d)
@@ -210,6 +219,7 @@ SETS: dict[str, Callable[[], Data]] = {
     "float32 200k x 50": lambda: narrow(200_000, 50),
     "sparse 100k x 20k": lambda: sparse_columns(100_000, 20_000, 50),
     "Fortran 100k x 80": lambda: by_columns(100_000, 80),
+    "outliers in 6 classes": outliers,
     "6k x 750, factors": lambda: factors(6_000, 750),
     "diabetes": lambda: datasets.load_diabetes(return_X_y=True),
     "2k x 50": lambda: datasets.make_regression(2_000, 50, noise=10.0, random_state=0),
@@ -305,12 +315,12 @@ def never(*args: Any, **more: Any) -> bool:
     return False
 
 
-def rows_as_they_are(rows: Any, outputs: int, rough: bool = True) -> HessianRows:
-    return HessianRows(parts_of(rows, outputs), False)
-
-
 def always(*args: Any, **more: Any) -> bool:
     return True
+
+
+def rows_as_they_are(rows: Any, outputs: int, rough: bool = True) -> HessianRows:
+    return HessianRows(parts_of(rows, outputs), False)
 
 
 def checked_r2(Y: np.ndarray, guesses: list[np.ndarray], weights: Any) -> np.ndarray:
@@ -356,6 +366,14 @@ CASES = [
         "metric: conjugate gradients for several outputs",
         {"bocce.plane.metrics.newton_cg.NewtonPolicy.suits": never},
         ("digits, classifier", "probe, classifier"),
+    ),
+    Case(
+        "conjugate gradients: not where few rows make the Gram matrix",
+        {
+            "bocce.plane.choose.rows_are_even": always,
+            "bocce.plane.newton_engine.rows_are_even": always,
+        },
+        ("outliers in 6 classes, classifier", "digits, classifier"),
     ),
     Case(
         "products with the Hessian in float32",

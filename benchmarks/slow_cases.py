@@ -74,6 +74,14 @@ def outliers() -> Case:
     return _case("logistic", X, y, 1e-2, 1e-5)
 
 
+def outliers_in_classes() -> Case:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((1_500, 700))
+    y = np.argmax(2.0 * X[:, :6] + rng.gumbel(size=(1_500, 6)), axis=1)
+    X[rng.integers(0, len(X), 2)] *= 1_000.0
+    return _case("softmax", X, y, 1e-2, 1e-5)
+
+
 def two_columns(loss: str) -> Case:
     """Sparse rows of two columns; the second is the same number in each row."""
     rng = np.random.default_rng(0)
@@ -176,6 +184,7 @@ CASES: dict[str, Callable[[int], tuple[float, str]]] = {
     "2,000,000 x 5, Poisson": single(poisson),
     "1,500 x 1,500, logistic, to 1e-8": single(square),
     "5,747 x 888 with 3 outliers, logistic": single(outliers),
+    "1,500 x 700 with 2 outliers, six classes": single(outliers_in_classes),
     "sparse 465,000 x 2, one constant, logistic": single(lambda: two_columns("logistic")),
     "sparse 465,000 x 2, one constant, ridge": single(lambda: two_columns("squared")),
     "2,000 x 20, Huber": single(huber),

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import bocce
 from bocce.engines import Goal
 from bocce.losses import Softmax
-from bocce.plane import PlaneRun
+from bocce.plane import METRICS, PlaneRun, policy_for
 from bocce.plane.metrics import newton_cg as newton
 from bocce.plane.metrics.hessian_operator import LIMITS, HessianOperator, HessianRows
-from bocce.plane.metrics.newton_cg import NewtonPolicy, Pairs
+from bocce.plane.metrics.newton_cg import NewtonPolicy, Pairs, rows_are_even
 from bocce.plane.subspace import PlaneLimits
 from bocce.problems import Problem, ProblemLimits
 from bocce.rows import Scaled
@@ -156,6 +156,20 @@ def test_many_columns_take_plain_steps_with_one_displacement():
     assert result.status == "converged"
     assert result.history["gradient_evaluations"][-1] == result.n_iter * p.n  # a pass each
     assert not NewtonPolicy.suits(p)
+
+
+@pytest.mark.parametrize(("times", "name"), [(1.0, "newton-cg"), (100.0, "hessian")])
+def test_few_rows_that_make_the_gram_matrix_leave_the_steps_to_the_plane(times, name):
+    """A metric that is named is used all the same."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 80))
+    y = np.argmax(X[:, :4] + rng.gumbel(size=(400, 4)), axis=1)
+    X[:3] *= times
+    p = bocce.Problem(X, y, "softmax", 1e-2)
+    assert rows_are_even(p) == (times == 1.0)
+    assert isinstance(policy_for(p, inner=True), METRICS[name])
+    assert isinstance(policy_for(p, "newton-cg", inner=True), NewtonPolicy)
+    assert bocce.minimize(p, tol=1e-6).status == "converged"
 
 
 def test_f_never_rises_and_a_run_goes_on_to_the_bit():

@@ -8,6 +8,7 @@ from typing import Any
 from ..problems import Problem
 from ..rows import ArrayRows, FileRows
 from .metrics import METRICS, MetricPolicy
+from .metrics.newton_cg import rows_are_even
 from .scores import ArrayScores, FileScores, MemoryScores, RecomputedScores, Scores
 from .scores.file import Solve
 
@@ -32,8 +33,9 @@ def policy_for(problem: Problem, metric: Given = "auto", inner: bool = False) ->
                 '"auto", or another of ' + ", ".join(METRICS) + "."
             )
         return kind(problem)
-    names = ["newton-cg"] if inner else []
-    names += ["rowspace", "hessian", "diagonal"]
+    names = ["rowspace", "hessian", "diagonal"]
+    if inner and METRICS["newton-cg"].suits(problem) and rows_are_even(problem):
+        names = ["newton-cg"]
     return next(METRICS[name](problem) for name in names if METRICS[name].suits(problem))
 
 

@@ -18,7 +18,7 @@ from ..engines.base import ANY, Engine, Gap, Goal, Recorder, State, StepReport
 from ..problems import Look, Problem
 from .choose import sums_suffice
 from .engine import PlaneEngine
-from .metrics.newton_cg import NewtonPolicy
+from .metrics.newton_cg import NewtonPolicy, rows_are_even
 from .newton import Newton, NewtonPoint
 from .rough_newton import RoughNewton
 from .small import NewtonBySums, SmallNewton
@@ -151,6 +151,6 @@ def engine_for(problem: Problem, steps: PlaneSteps, rough: bool = False) -> Engi
         return NewtonEngine(NewtonBySums(problem), plane)
     if SmallNewton.suits(problem):
         return NewtonEngine(SmallNewton(problem), plane)
-    if rough and NewtonPolicy.suits(problem):
+    if rough and NewtonPolicy.suits(problem) and rows_are_even(problem):
         return NewtonEngine(RoughNewton(problem), plane)
     return plane

@@ -49,6 +49,17 @@ KEPT = 0.3
 BROKEN = 3
 
 
+# Rows are even if none of them has more than this share of the trace of X^T X.
+MOST_OF_TRACE = 0.05
+
+
+def rows_are_even(problem: Problem) -> bool:
+    """Is X^T X/n like the Hessian, up to a factor? Not where it is made of few rows: their own
+    curvature vanishes once their class is certain, and conjugate gradients then take a hundred
+    products for a direction, where plain steps of the plane are few."""
+    return problem.largest_row2 <= MOST_OF_TRACE * problem.n * problem.mean_row2
+
+
 class Pairs:
     """Search directions s of earlier solutions, and y = H s: they improve the next metric. Without
     them, cross-validation of the digits takes 2.4 times as long.
