@@ -266,8 +266,9 @@ def test_a_fit_holds_four_scores_for_each_row_and_class(d, dtype, what):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # a copy of X with an intercept, four arrays of scores as rough as X is, and parts of rows
-    assert peak <= np.dtype(dtype).itemsize * n * (d + 1 + 4 * K) + (1 << 23)
+    # a copy of X with an intercept, four arrays of scores as rough as X is, the rows' norms, and
+    # parts of rows
+    assert peak <= np.dtype(dtype).itemsize * n * (d + 1 + 4 * K) + 8 * n + (1 << 23)
 
 
 def test_scores_that_are_not_kept_give_the_same_minimum_and_a_run_goes_on_to_the_bit():
