@@ -168,8 +168,8 @@ NO_BATCH = (
     "No batch size is recommended: with T or a batch size given, steps are taken in the columns as "
     "they are, and even the cheapest batch ({f.cheapest:,} rows) would need {f.cheapest_passes} "
     "passes to relative error {f.accuracy:g}. Columns of very different size, columns that nearly "
-    "depend on one another, or a few rows that dominate are the cause: standardise columns that "
-    "are not, or leave T and the batch size out."
+    "depend on one another, or a few rows that dominate are the cause: standardise the columns, if "
+    "they are not, or leave T and the batch size out."
 )
 
 # ---------------------------------------------------------------- plan: what a table is made of

@@ -121,6 +121,18 @@ def test_of_too_many_pairs_the_oldest_go_and_a_penalty_is_added():
     np.testing.assert_array_equal(again.solve(np.ones(3), lambda g: g), [1.0, 1 / 9, 1 / 9])
 
 
+def test_the_price_of_a_metric_counts_its_factor():
+    """Few entries in many columns make a Gram matrix for nothing, and a factor for 100 ms."""
+    X = sp.random_array((600, 1500), density=0.007, rng=0, format="csr")
+    p = bocce.Problem(X, np.arange(600) % 3, "softmax", 1e-4)
+    solver = NewtonPolicy(p)
+    solver.precondition(p.predict(np.zeros(p.shape)).__getitem__)
+    assert not solver.metric.state_dict()
+    solver.passes = 100_000  # by then products have cost as much
+    solver.precondition(p.predict(np.zeros(p.shape)).__getitem__)
+    assert solver.metric.state_dict()
+
+
 # About as much as the last step's model was wrong by: 0.9 times the square of what it left.
 @pytest.mark.parametrize(
     ("shrank", "share"), [(np.nan, 0.1), (0.9, 0.5), (0.4, 0.144), (0.01, 0.03)]

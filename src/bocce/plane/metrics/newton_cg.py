@@ -253,6 +253,7 @@ class NewtonPolicy(IdentityPolicy):
             price = PRICES.sparse_gram * rows.cost**2 / rows.n * share
         else:
             price = PRICES.gram * rows.gram_cost * share
+        price += PRICES.factor * rows.d**3 / 3.0
         return bool(price <= (FIRST + self.passes) * product)
 
     def _gram(self) -> Array:
