@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 # A product of at least so many multiplications is large: it takes some 20 ms on one core. With 3e6,
-# two threads took 1.4 times as long as one for a softmax of 20,000 x 256, on a nearly idle machine.
+# two threads took 1.4 times as long as one for a softmax of 20,000 x 256, beside other processes.
 LARGE_FOR_ONE_CORE = 5e8
 # A number of X is read from memory in the time of so many multiplications.
 MULTIPLICATIONS_PER_READ = 25
